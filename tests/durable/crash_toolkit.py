@@ -8,7 +8,6 @@ import queue
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,12 +27,10 @@ from lutumpy.models import ToolResults
 T = TypeVar("T")
 
 WORKER = Path(__file__).parent / "crash_worker.py"
-KILLED = -int(signal.SIGKILL)
+KILLED = (-int(signal.SIGKILL), -int(signal.SIGALRM))
+"""How a process ends at its point, and at its moment."""
 LEASE = 0.15
 """Seconds. Long enough to be renewed on a busy machine; nothing but waiting depends on it."""
-
-SECONDS_OF_A_LOCK = 3.0
-"""How long a process that was stopped from outside may keep a lock of the database."""
 
 UNKNOWN = "may have taken effect"
 
@@ -268,25 +265,35 @@ def sleeper_faults(trial: Trial) -> list[str]:
 # --- trials --------------------------------------------------------------------------------------
 
 
-def crash_and_finish(workers: Workers, trial: Trial, kills: Sequence[int]) -> list[str]:
-    """Kill one process after the other, each at its point; then let one finish."""
+def crash_and_finish(
+    workers: Workers, trial: Trial, kills: Sequence[dict[str, Any]], **last: Any
+) -> list[str]:
+    """Kill one process after the other, each at its point or moment; then let one finish."""
     with workers.take() as worker:
-        for point in kills:
-            if worker.do(trial.make_job(at=point)) != KILLED:
-                break  # it was through before its point came
-        ended = worker.do(trial.make_job())
-    return [] if ended == 0 else [f"{trial.scope}: {ended} {trial.lines('error')}"]
+        for kill in kills:
+            if worker.do(trial.make_job(**kill)) not in KILLED:
+                break  # it was through before
+        ended = worker.do(trial.make_job(**last))
+    return [] if ended == 0 else [f"{trial.scope}: ended by {ended}", *errors_of(trial)]
 
 
-def kill_after(worker: Worker, job: dict[str, Any], seconds: float) -> None:
-    """Kill a process from outside, at whatever it does."""
-    pid = worker.start(job)
-    time.sleep(seconds)
-    # It isn't waited for only by its parent, so the number could be another's by now; its parent
-    # has it as a child until it was told.
-    if (Path("/proc") / str(pid)).exists() or sys.platform != "linux":
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    worker.wait()
+def errors_of(trial: Trial) -> list[str]:
+    return [line["text"] for line in trial.lines("error")]
+
+
+def sleep_and_finish(workers: Workers, trial: Trial, point: int) -> list[str]:
+    """Stop a process at a point, let another one finish, and wake the first."""
+    with workers.take() as worker, workers.take() as other:
+        pid = worker.start(trial.make_job(how="stop", at=point))
+        ended = worker.wait()
+        if ended is None:
+            try:
+                taker = other.do(trial.make_job())
+            finally:
+                os.kill(pid, signal.SIGCONT)
+                ended = worker.wait()
+        else:
+            taker = other.do(trial.make_job())
+    if (ended, taker) == (0, 0):
+        return []
+    return [f"{trial.scope}: ended by {ended} and {taker}", *errors_of(trial)]

@@ -42,7 +42,7 @@ from lutumpy import (
     tool,
     tool_fn,
 )
-from lutumpy.durable import Answered, Claim, DurableLoop, Waiting
+from lutumpy.durable import Answered, Claim, DurableLoop, MemoryStore, Waiting
 from lutumpy.execution import Dispatcher, IdempotencyKey
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Reply
@@ -299,6 +299,9 @@ def meet(world: World, trail: Path, scope: str, count: int) -> None:
 def do(job: dict[str, Any]) -> int:
     world = World(job)
     target: Any = race if "count" in job else finish
+    if "moment" in job:
+        # Nothing handles it, so the process ends at once, as by SIGKILL, wherever it is.
+        signal.setitimer(signal.ITIMER_REAL, job["moment"])
     try:
         anyio.run(target, job, world, backend=job.get("backend", "asyncio"))
     except TakenOverError:
@@ -307,6 +310,19 @@ def do(job: dict[str, Any]) -> int:
         world.write("error", text=traceback.format_exc())
         return 1
     return 0
+
+
+def warm_up() -> None:
+    """Have everything loaded that a job needs, for the children; leaves no thread behind."""
+
+    async def work() -> None:
+        store = MemoryStore()
+        await store.create("s", asked())
+        world = World({"trail": os.devnull})
+        await make_loop({"script": "short", "lease": 1.0}, world, store, "s").run("s")
+
+    for backend in ("asyncio", "trio"):
+        anyio.run(work, backend=backend)
 
 
 def serve() -> None:
@@ -331,4 +347,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    warm_up()
     serve()

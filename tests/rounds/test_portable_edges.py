@@ -168,7 +168,7 @@ def test_a_round_of_issues_alone_is_written_down() -> None:
 
 
 def test_a_text_is_written_down_and_decided() -> None:
-    session, round = read(Call("note", "buy milk", id="c1", kind="custom"))
+    session, round = read(Call("note", "buy milk", id="c1", is_text=True))
     plan = round.apply_hooks_sync(lambda call: Hold())
     twin = there_and_back(plan, session)
     assert twin.held[0].metadata.is_text
@@ -214,7 +214,7 @@ def test_a_dynamic_tool_is_written_down() -> None:
     ("name", "output"),
     [
         ("where", Point(x=3)),
-        ("draw", ImagePart("image/png", b"png")),
+        ("draw", ImagePart(data=b"png", media_type="image/png")),
         ("draw", [TextPart("a"), TextPart("b")]),
         ("count", 7),
     ],

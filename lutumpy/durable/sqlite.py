@@ -196,12 +196,14 @@ class _Worker:
             connection = self._connect()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for job in jobs:
-                    value, raised = self._do_one(connection, job.operation)
-                    done.append((job, value, raised))
+                if len(jobs) == 1:  # as mostly: it needs no savepoint beside the transaction
+                    done.append((jobs[0], *self._try(connection, jobs[0].operation)))
+                else:
+                    done += [(job, *self._do_one(connection, job.operation)) for job in jobs]
             finally:
                 # An operation's own error is among `done`; another one undoes all of them.
-                connection.execute("COMMIT" if len(done) == len(jobs) else "ROLLBACK")
+                failed = len(done) < len(jobs) or (len(jobs) == 1 and done[0][2] is not None)
+                connection.execute("ROLLBACK" if failed else "COMMIT")
         except BaseException as error:
             done = [(job, None, error) for job in jobs]
             self._forget_connection()
@@ -211,17 +213,24 @@ class _Worker:
     def _do_one(
         self, connection: sqlite3.Connection, operation: Operation[Any]
     ) -> tuple[Any, BaseException | None]:
+        """Do one of several operations, and undo it alone if it raises."""
         connection.execute("SAVEPOINT operation")
+        value, raised = self._try(connection, operation)
+        if raised is not None:
+            connection.execute("ROLLBACK TO operation")
+        connection.execute("RELEASE operation")
+        return value, raised
+
+    def _try(
+        self, connection: sqlite3.Connection, operation: Operation[Any]
+    ) -> tuple[Any, BaseException | None]:
+        """What an operation gives, or what it raises of its own."""
         try:
-            value = self._drive(connection, operation)
+            return self._drive(connection, operation), None
         except sqlite3.Error:
             raise  # of the database itself: nothing of this transaction is sure
         except Exception as error:
-            connection.execute("ROLLBACK TO operation")
-            connection.execute("RELEASE operation")
             return None, error
-        connection.execute("RELEASE operation")
-        return value, None
 
     def _drive(self, connection: sqlite3.Connection, operation: Operation[Any]) -> Any:
         try:

@@ -74,7 +74,8 @@ class Worker:
         return told
 
     def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(60)
         self._process.stdout.close()
@@ -98,7 +99,9 @@ class Workers:
         finally:
             self._free.put(worker)
 
-    def map(self, trial: Callable[[T], list[str]], over: Sequence[T], *, each: int = 1) -> list[str]:
+    def map(
+        self, trial: Callable[[T], list[str]], over: Sequence[T], *, each: int = 1
+    ) -> list[str]:
         """The faults of all trials, each of which takes so many workers."""
         with ThreadPoolExecutor(self._count // each) as pool:
             return [fault for faults in pool.map(trial, over) for fault in faults]
@@ -216,9 +219,8 @@ def effect_faults(
     for line in effects:
         if line["tool"] == "save":
             keys[line["call"]].add(line["key"])
-    for call_id in once:
-        if ran[call_id] > 1:
-            faults.append(f"double effect of {call_id}: {ran[call_id]} times")
+    twice = [call_id for call_id in once if ran[call_id] > 1]
+    faults += [f"double effect of {call_id}: {ran[call_id]} times" for call_id in twice]
     for call_id, result in results.items():
         if result.status == "ok" and not ran[call_id]:
             faults.append(f"{call_id} is ok and never ran")

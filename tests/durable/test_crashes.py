@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from crash_toolkit import (
     Places,
-    Trial,
     Workers,
     crash_and_finish,
     faults_of,
@@ -69,7 +68,9 @@ def undisturbed(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> U
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
     """Where trials are kept, in SQLite or, by a parameter, in Postgres."""
     kind = getattr(request, "param", "sqlite")
-    return Places(kind, tmp_path, request.getfixturevalue("postgres_url") if kind == "postgres" else "")
+    return Places(
+        kind, tmp_path, request.getfixturevalue("postgres_url") if kind == "postgres" else ""
+    )
 
 
 in_both = pytest.mark.parametrize("places", ["sqlite", "postgres"], indirect=True)
@@ -117,7 +118,9 @@ def test_processes_may_die_anywhere_and_again_in_recovery_P1_P2_P3_P5_P6_P7_P10_
         }
         kills: list[dict[str, Any]] = []
         for _ in range(dice.randint(1, 3)):
-            kill = {"at": dice.randint(5, 90)} if number % 2 else {"moment": dice.uniform(0.02, 0.6)}
+            kill = (
+                {"at": dice.randint(5, 90)} if number % 2 else {"moment": dice.uniform(0.02, 0.6)}
+            )
             kills.append(kill)
         trial = places.make(f"random-{SEED}-{number}", **job)
         faults = crash_and_finish(workers, trial, kills) or faults_of(trial, undisturbed.session)
@@ -162,10 +165,17 @@ def test_a_sleeper_that_was_taken_over_writes_nothing_P4_P5_P7(
             faults.append(f"{point} {undisturbed.points[point - 1]}: nothing was refused, {took}")
         return faults + sleeper_faults(trial)
 
-    assert workers.map(sleep, sorted(chosen), each=2) == []
+    faults = workers.map(sleep, sorted(chosen), each=2)
+    assert faults == [], "\n".join(faults)
 
 
-CLAIMS_LATER = ("before release ", "after release ", "before decide ", "after decide ", "before claim ")
+CLAIMS_LATER = (
+    "before release ",
+    "after release ",
+    "before decide ",
+    "after decide ",
+    "before claim ",
+)
 """Who sleeps there has nothing left to write, or claims when it wakes."""
 
 

@@ -138,7 +138,8 @@ def test_a_limit_is_the_same_however_often_processes_die_P17(
     def crash(point: int) -> list[str]:
         trial = places.make(f"limit-{point}", options=limit)
         faults = crash_and_finish(workers, trial, [{"at": point}, {"at": 25}])
-        (answered,) = trial.lines("answered") or [{}]
+        # Where a limit was reached before a process should have died, several say so.
+        *_, answered = trial.lines("answered") or [{}]
         if (answered.get("stopped_by"), answered.get("rounds")) != (stopped_by, 4):
             faults.append(f"{point}: {answered}")
         return faults

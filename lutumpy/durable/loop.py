@@ -61,7 +61,7 @@ from lutumpy.errors import StoreError
 from lutumpy.execution import Dispatcher, refuse_running_loop
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
-    Approve,
+    AskApproval,
     Loop,
     LoopEvent,
     LoopOptions,
@@ -137,7 +137,7 @@ class DurableLoop(Generic[TS, C]):
         verify: Mapping[str, bytes] | None = None,
         drift: Literal["refuse", "reject"] = "refuse",
         events: bool = False,
-        approve: Approve | None = None,
+        approve: AskApproval | None = None,
         on_progress: OnProgress[C] | None = None,
         max_rounds: int = 15,
         lease: float = 30.0,
@@ -207,7 +207,7 @@ class DurableLoop(Generic[TS, C]):
             by: Who decides.
 
         Returns:
-            Whether all of them were taken: a second one for a call is ignored.
+            `True` if all of them were taken; a second one for a call is ignored.
 
         Raises:
             StoreError: `plan`: no such plan is waiting. `decision`: a call isn't held, or a

@@ -62,7 +62,7 @@ class SessionStore(Protocol):
         """Write a record of the open round, once (rule P2).
 
         Returns:
-            The value that stands: another one's, if that was there first.
+            What stands, which is another one's value if that was there first.
         """
         ...
 
@@ -112,7 +112,7 @@ class SessionStore(Protocol):
         `{"decision": "complete", "output": ...}`; `{"decision": "reject", "reason": "..."}`.
 
         Returns:
-            Whether all of them were taken: a second one for a call is ignored.
+            `True` if all of them were taken; a second one for a call is ignored.
 
         Raises:
             StoreError: `plan`: no plan with this digest is waiting. `decision`: a call isn't held,

@@ -23,7 +23,7 @@ from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError, s
 from lutumpy.loops.reviews import take_content
 from lutumpy.loops.run import run_tools, run_tools_sync
 from lutumpy.loops.settings import (
-    Approve,
+    AskApproval,
     LoopOptions,
     LoopSettings,
     Policy,
@@ -31,7 +31,7 @@ from lutumpy.loops.settings import (
 )
 
 __all__ = [
-    "Approve",
+    "AskApproval",
     "AsyncEffects",
     "Effects",
     "Loop",

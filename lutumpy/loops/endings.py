@@ -15,6 +15,7 @@ __all__ = ["InSession", "OpenRound"]
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
 OpenRound: TypeAlias = "ToolRound[Any] | ToolRoundPlan[Any]"
+"""What a loop has open: a round, or the plan that hooks made of it."""
 
 
 class InSession:

@@ -17,7 +17,7 @@ from lutumpy.loops.progress import LoopEvent
 from lutumpy.loops.result import LoopResult
 from lutumpy.loops.settings import (
     UNSENT,
-    Approve,
+    AskApproval,
     LoopOptions,
     LoopSettings,
     Policy,
@@ -42,7 +42,7 @@ async def run_tools(
     tools: HasView[View[TS, C]],
     dispatch: Dispatcher[TS],
     hooks: ToolHooks[TS] | Policy[C] | None = None,
-    approve: Approve | None = None,
+    approve: AskApproval | None = None,
     max_rounds: int = 15,
     on_progress: Callable[[LoopEvent[C]], Awaitable[None] | None] | None = None,
     on_event: Callable[[StreamEvent[C]], Awaitable[None] | None] | None = None,

@@ -26,7 +26,7 @@ from lutumpy.tools import ByTool, ProviderSettings, extends
 
 __all__ = [
     "UNSENT",
-    "Approve",
+    "AskApproval",
     "LoopOptions",
     "LoopSettings",
     "Policy",
@@ -41,8 +41,10 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 
 SyncPolicy: TypeAlias = Callable[[C], ToolDecision[Any, Any]]
 Policy: TypeAlias = Callable[[C], Union[ToolDecision[Any, Any], Awaitable[ToolDecision[Any, Any]]]]
+"""A plain function that decides every call; it may be async."""
 SyncApprove: TypeAlias = Callable[[ApprovalRequest], bool]
-Approve: TypeAlias = Callable[[ApprovalRequest], Union[bool, Awaitable[bool]]]
+AskApproval: TypeAlias = Callable[[ApprovalRequest], Union[bool, Awaitable[bool]]]
+"""Says whether a call that the provider makes itself is approved; it may be async."""
 
 UNSENT = "nothing was sent"
 
@@ -111,7 +113,7 @@ class LoopSettings:
     tools: Any
     dispatch: Dispatcher[Any]
     hooks: ToolHooks[Any] | Policy[Any] | None
-    approve: Approve | None
+    approve: AskApproval | None
     max_rounds: int
     executor: ToolExecutor | None = None
     scope: str | None = None

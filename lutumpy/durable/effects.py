@@ -44,6 +44,7 @@ from lutumpy import (
     ToolRound,
     ToolRoundPlan,
 )
+from lutumpy.durable.changed import outcomes_of_changed
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.events import EventWriter
@@ -107,6 +108,7 @@ class RoundSettings:
         verify: The keys that plans have to be signed with.
         drift: What becomes of a plan whose tools are others now.
         hooks_wait: Whether hooks may wait while they decide.
+        review: What reviews results.
     """
 
     tools: Any
@@ -115,6 +117,7 @@ class RoundSettings:
     verify: Mapping[str, bytes] | None
     drift: Literal["refuse", "reject"]
     hooks_wait: bool
+    review: ToolHooks[Any] | None
 
 
 class DurableEffects(AsyncEffects):
@@ -144,6 +147,8 @@ class DurableEffects(AsyncEffects):
         self._events = events
         self._in_thread = in_thread
         self._calls: Mapping[str, BaseToolCall] = {}
+        # What came of calls that the plan in hand can't run any more.
+        self._changed: list[ToolResult] = []
 
     # --- the answer --------------------------------------------------------------------------
 
@@ -196,6 +201,9 @@ class DurableEffects(AsyncEffects):
         )
         try:
             await self._tell_answer(plan.turn, again=True)
+            self._changed = await outcomes_of_changed(
+                plan, data, conversation, settings.tools, settings.review
+            )
         except BaseException:
             _discard(plan)
             raise
@@ -265,7 +273,7 @@ class DurableEffects(AsyncEffects):
         plan = cast("ToolRoundPlan[Any]", pending.plan)
         self._calls = {call.metadata.id: call for call in pending.calls}
         tickets = plan.tickets(scope=self._conversation.scope)
-        journal = StoreJournal(self._conversation)
+        journal = StoreJournal(self._conversation, tickets)
         known = [journal.result_of(ticket) for ticket in tickets]
         results = [result for result in known if result is not None]
         if len(results) == len(tickets):
@@ -330,10 +338,11 @@ class DurableEffects(AsyncEffects):
         counts: LoopCounts,
     ) -> Generator[Any, Any, LoopCounts]:
         try:
-            plan.commit(session, results, rebase=True)
+            plan.commit(session, [*results, *self._changed], rebase=True)
         except BaseException:
             _discard(plan)
             raise
+        self._changed = []
         is_new_task: bool = yield self._conversation.commit_round(counts)
         if not is_new_task:
             return counts

@@ -23,7 +23,7 @@ import anyio
 
 from lutumpy import CallTicket, ToolResult, Toolset
 from lutumpy.durable.runner import RoundJournal
-from lutumpy.execution import Dispatcher, ExecutionResult, run_ticket
+from lutumpy.execution import Dispatcher, ExecutionResult, as_execution_result, run_ticket
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -96,22 +96,6 @@ async def _run_call(engine: Engine, ticket: CallTicket, journal: RoundJournal) -
         result = await engine.run(ticket)
     await journal.end(ticket, result)
     return result
-
-
-def as_execution_result(known: ToolResult) -> ExecutionResult:
-    """A recorded result, whichever class its record has."""
-    if isinstance(known, ExecutionResult):
-        return known
-    outcomes: Mapping[str, Any] = {"ok": "ok", "error": "failed", "rejected": "rejected"}
-    return ExecutionResult(
-        known.metadata,
-        known.content,
-        known.status,
-        known.rejection_reason,
-        known.output,
-        known.output_error,
-        outcomes[known.status],
-    )
 
 
 def lost(ticket: CallTicket, what: str) -> ExecutionResult:

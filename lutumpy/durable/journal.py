@@ -5,8 +5,9 @@
 #   what the store has                          the answer
 #   ------------------------------------------  ----------------------------------------------------
 #   its result                                  that result
-#   an equal call that nobody has decided       rejected; the result is recorded
 #   a marker of it without a result (`once`)    maybe_executed; recorded, so the call is unresolved
+#   an equal call that nobody has decided       rejected; the result is recorded
+#   a marker of an equal call, likewise         rejected; the result is recorded
 #   nothing, and its tool is `once`             the marker is inserted, then: it may be run
 #   nothing else                                it may be run
 #
@@ -17,7 +18,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import CallTicket, ToolResult
@@ -41,10 +42,13 @@ class StoreJournal:
 
     Args:
         conversation: The conversation, claimed by this process.
+        tickets: The calls of the round, where they are known: one that an earlier process has begun
+            is unresolved before anybody asks about it.
     """
 
-    def __init__(self, conversation: JournalHome) -> None:
+    def __init__(self, conversation: JournalHome, tickets: Sequence[CallTicket] = ()) -> None:
         self._conversation = conversation
+        self._left_over = [ticket for ticket in tickets if self.was_begun(ticket)]
         # What stands, by call id; and the `once` calls that were begun here and have no result.
         self._results: dict[str, ToolResult] = {}
         self._running: dict[str, CallTicket] = {}
@@ -54,6 +58,9 @@ class StoreJournal:
         known = await self.known(ticket)
         if known is not None:
             return known
+        equal = self._find_left_over(ticket)
+        if equal is not None:
+            return await self._keep(ticket, _rejected(ticket, equal))
         if ticket.effect == "once":
             if not await self.mark(ticket):
                 return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
@@ -65,8 +72,14 @@ class StoreJournal:
         known = self.result_of(ticket)
         if known is not None:
             return known
+        if self.was_begun(ticket):
+            return None  # whatever became of an equal call, this one may have run (rule P7)
         equal = self._find_unresolved(ticket)
         return None if equal is None else await self._keep(ticket, _rejected(ticket, equal))
+
+    def was_begun(self, ticket: CallTicket) -> bool:
+        """Whether the call had a marker without a result when this process took over."""
+        return record_name(ticket) in self._conversation.claim.begun
 
     async def mark(self, ticket: CallTicket) -> bool:
         """Insert the marker of a call; see `RoundJournal.mark`."""
@@ -132,6 +145,16 @@ class StoreJournal:
         if is_unresolved(kept):
             self._conversation.unresolved += (unresolved,)
         return kept
+
+    def _find_left_over(self, ticket: CallTicket) -> UnresolvedCall | None:
+        """An equal call of this round that an earlier process has begun, if this one wasn't."""
+        if not self._left_over or self.was_begun(ticket):
+            return None
+        for begun in self._left_over:
+            is_equal = (begun.tool, begun.equal_to) == (ticket.tool, ticket.equal_to)
+            if is_equal and self.result_of(begun) is None:
+                return UnresolvedCall(begun.scope, begun.metadata, begun.equal_to)
+        return None
 
     def _find_unresolved(self, ticket: CallTicket) -> UnresolvedCall | None:
         for call in self._conversation.unresolved:

@@ -13,6 +13,7 @@ from lutumpy.execution import (
     ExecutionResult,
     ToolExecutor,
     call_of_ticket,
+    refuse_ticket,
 )
 from lutumpy.hooks import BaseToolCall
 
@@ -43,7 +44,12 @@ class LocalRunner:
         calls = [call for call in loaded if isinstance(call, BaseToolCall)]
         scope = tickets[0].scope if tickets else ""
         ran = iter(await self.run_calls(calls, journal, scope, ExecutionReport()))
-        return [next(ran) if isinstance(call, BaseToolCall) else call for call in loaded]
+        return [
+            next(ran)
+            if isinstance(call, BaseToolCall)
+            else await refuse_ticket(call, ticket, journal)
+            for ticket, call in zip(tickets, loaded, strict=True)
+        ]
 
     async def run_calls(
         self,

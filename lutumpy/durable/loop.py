@@ -107,7 +107,8 @@ class DurableLoop(Generic[TS, C]):
         sign: Makes plans tamper-evident to holders of the key.
         verify: Keys by id. With it, a plan that is unsigned or signed with another key is refused.
         drift: What becomes of a recorded plan that calls tools which are others now: `refuse`
-            raises `PlanError`, `reject` tells the model that the tool changed.
+            raises `PlanError`, `reject` tells the model that the tool changed. Of a call that was
+            begun before it tells what came of it.
         events: Whether steps and streamed answers are stored, for `store.events`.
         approve: As for `run_tools`; what it says is recorded before it is used.
         on_progress: As for `run_tools`.
@@ -151,7 +152,10 @@ class DurableLoop(Generic[TS, C]):
         _check_parts(store, runner)
         if runner is None:
             runner = LocalRunner(dispatch, options.get("executor"))
-        self._settings = RoundSettings(tools, runner, sign, verify, drift, has_async_hooks(decider))
+        review = hooks if isinstance(hooks, ToolHooks) else None
+        self._settings = RoundSettings(
+            tools, runner, sign, verify, drift, has_async_hooks(decider), review
+        )
         self._store = store
         self._llm = llm
         self._events = events

@@ -18,8 +18,8 @@ from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.journal import Begun, CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
-from lutumpy.execution.results import ExecutionResult, Outcome
-from lutumpy.execution.tickets import call_of_ticket, run_ticket
+from lutumpy.execution.results import ExecutionResult, Outcome, as_execution_result
+from lutumpy.execution.tickets import call_of_ticket, refuse_ticket, run_ticket
 from lutumpy.execution.unresolved import UnresolvedCall
 from lutumpy.plain.preview import preview
 from lutumpy.tools import IdempotencyKey
@@ -36,8 +36,10 @@ __all__ = [
     "Outcome",
     "ToolExecutor",
     "UnresolvedCall",
+    "as_execution_result",
     "call_of_ticket",
     "preview",
     "refuse_running_loop",
+    "refuse_ticket",
     "run_ticket",
 ]

@@ -53,6 +53,7 @@ class ToolExecutor:
 
     Attributes:
         report: The report of the latest run; an empty one before the first.
+        journal: What `journal=` was given.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ToolExecutor:
         size = _check_count("max_concurrency", max_concurrency)
         self._slots = Slots(size, _limits_by_tool(limits or {}))
         self._unresolved = Unresolved(unresolved)
-        self._journal = journal
+        self.journal: CallJournal | None = journal
         self._deduplicate = deduplicate
         self._scope = _check_scope(scope)
         self._backoff = Backoff(
@@ -147,7 +148,7 @@ class ToolExecutor:
             self._scope if scope is None else _check_scope(scope),
             self._backoff,
             deduplicate=self._deduplicate,
-            journal=self._journal if journal is None else journal,
+            journal=self.journal if journal is None else journal,
         )
         self.report = report
         return await work.execute()

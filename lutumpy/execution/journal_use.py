@@ -22,7 +22,7 @@ import anyio
 from lutumpy import CallTicket, ToolResult
 from lutumpy.execution.journal import Begun, CallJournal
 from lutumpy.execution.report import CallReport
-from lutumpy.execution.results import ExecutionResult, runs_once
+from lutumpy.execution.results import ExecutionResult, as_execution_result, runs_once
 from lutumpy.hooks import BaseToolCall
 from lutumpy.tools import NotPortable, call_arguments, make_ticket
 
@@ -102,15 +102,4 @@ def _as_execution_result(result: ToolResult, call: BaseToolCall) -> ExecutionRes
     if result.status == "ok" and result.output is None:
         # A journal doesn't know the tools, but hooks on results want to see outputs.
         result = ToolResult.load(result.dump(), call)
-    if isinstance(result, ExecutionResult):
-        return result
-    outcomes = {"ok": "ok", "error": "failed", "rejected": "rejected"}
-    return ExecutionResult(
-        result.metadata,
-        result.content,
-        result.status,
-        result.rejection_reason,
-        result.output,
-        result.output_error,
-        outcomes[result.status],  # type: ignore[arg-type]  # the three statuses
-    )
+    return as_execution_result(result)

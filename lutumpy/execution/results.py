@@ -18,7 +18,7 @@ from lutumpy.tools import RESULT_READERS, HasMetadata, failed_result, is_for_the
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["ExecutionResult", "Outcome"]
+__all__ = ["ExecutionResult", "Outcome", "as_execution_result"]
 
 Outcome = Literal[
     "ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"
@@ -265,3 +265,19 @@ def unusable(
 
 def _format_seconds(timeout: float) -> str:
     return f"{timeout:g} second{'' if timeout == 1 else 's'}"
+
+
+def as_execution_result(known: ToolResult) -> ExecutionResult:
+    """A recorded result, whichever class its record has."""
+    if isinstance(known, ExecutionResult):
+        return known
+    outcomes: Mapping[str, Any] = {"ok": "ok", "error": "failed", "rejected": "rejected"}
+    return ExecutionResult(
+        known.metadata,
+        known.content,
+        known.status,
+        known.rejection_reason,
+        known.output,
+        known.output_error,
+        outcomes[known.status],
+    )

@@ -260,7 +260,7 @@ class Run:
                 return
             known = self._unresolved.find(report.call, self._scope)
             if known is not None:
-                self._settle(report, results.rejected(report.call, _undecided_reason(known)))
+                await self._refuse(report, known)
                 return
             runner = self._runners[waiting.index]
             assert runner is not None  # only a call that has a result is without one
@@ -281,6 +281,17 @@ class Run:
         finally:
             if waiting.state == "held":
                 self._slots.release(waiting, self._loop)
+
+    async def _refuse(self, report: CallReport, known: UnresolvedCall) -> None:
+        """Reject a call that equals one of unknown outcome, unless it was begun itself before."""
+        if self._journal is not None:
+            if not await self._begin(report, self._journal):
+                return
+            report.started = None
+        result = results.rejected(report.call, _undecided_reason(known))
+        if self._journal is not None:
+            await self._journal.end(report, result)
+        self._settle(report, result)
 
     async def _begin(self, report: CallReport, journal: JournalUse) -> bool:
         """Ask the journal whether a call may be run; settle it with what came of it before."""

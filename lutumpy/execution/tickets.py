@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lutumpy import CallTicket, ToolCall, ToolMetadata, Toolset
+from lutumpy import CallTicket, ToolCall, ToolMetadata, ToolResult, Toolset
 from lutumpy.execution.dispatcher import Dispatcher
 from lutumpy.execution.executor import ToolExecutor
-from lutumpy.execution.results import ExecutionResult
+from lutumpy.execution.journal import CallJournal
+from lutumpy.execution.results import ExecutionResult, as_execution_result
 from lutumpy.hooks import BaseToolCall
 from lutumpy.tools import NotPortable, load_input, restored_origin
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["call_of_ticket", "run_ticket"]
+__all__ = ["call_of_ticket", "refuse_ticket", "run_ticket"]
 
 _CHANGED = (
     "The tool is not the one that this call was decided for: it changed meanwhile, so it was not "
@@ -66,15 +67,36 @@ async def run_ticket(
         BaseException: a cancellation of the caller, or a tool's `KeyboardInterrupt` or
             `SystemExit`.
     """
+    runner = ToolExecutor() if executor is None else executor
     try:
         call = call_of_ticket(ticket, tools)
     except NotPortable:
-        return _not_run(ticket, _MISFIT).dump()
+        refused = _not_run(ticket, _MISFIT)
     except (LookupError, ValueError):
-        return _not_run(ticket, _CHANGED).dump()
-    runner = ToolExecutor() if executor is None else executor
-    (result,) = await runner.run([call], dispatch, scope=ticket.scope)
-    return result.dump()
+        refused = _not_run(ticket, _CHANGED)
+    else:
+        (result,) = await runner.run([call], dispatch, scope=ticket.scope)
+        return result.dump()
+    if runner.journal is not None:
+        refused = await refuse_ticket(refused, ticket, runner.journal)
+    return refused.dump()
+
+
+async def refuse_ticket(
+    refused: ExecutionResult, ticket: CallTicket, journal: CallJournal
+) -> ExecutionResult:
+    """The result of a call that isn't run here: what came of it, where it was begun before (P7).
+
+    Args:
+        refused: Why it isn't run.
+        ticket: Its ticket.
+        journal: Knows whether somebody has begun it, and is told otherwise.
+    """
+    answer = await journal.begin(ticket)
+    if isinstance(answer, ToolResult):
+        return as_execution_result(answer)
+    await journal.end(ticket, refused)
+    return refused
 
 
 def _not_run(ticket: CallTicket, text: str) -> ExecutionResult:

@@ -20,7 +20,7 @@ from lutumpy.loops.progress import (
     RoundPlanned,
 )
 from lutumpy.loops.result import LoopResult, StoppedBy, UncommittedRoundError, stop_reason
-from lutumpy.loops.reviews import take_content
+from lutumpy.loops.reviews import take_content, withhold
 from lutumpy.loops.run import run_tools, run_tools_sync
 from lutumpy.loops.settings import (
     AskApproval,
@@ -57,4 +57,5 @@ __all__ = [
     "run_tools_sync",
     "stop_reason",
     "take_content",
+    "withhold",
 ]

@@ -399,6 +399,7 @@ class ToolRoundPlan(OpenRound[C_co]):
 
         Raises:
             PlanError: it can't be taken up; `kind` says why. Nothing was loaded or run.
+            ValueError: `drift` is neither of the two.
         """
         from lutumpy.rounds.resumed import load_plan
 

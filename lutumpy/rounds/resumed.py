@@ -72,7 +72,10 @@ def load_plan(
 
     Raises:
         PlanError: it can't be taken up; nothing was changed.
+        ValueError: `drift` is neither.
     """
+    if drift not in get_args(Drift):
+        raise ValueError(f"drift= is 'refuse' or 'reject', not {drift!r}; nothing was loaded")
     plan = _read_envelope(data)
     if verify is not None:
         check_signature(plan, verify)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import HasMetadata, failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
-    from lutumpy.tools.ticket_making import make_ticket, restored_origin
+    from lutumpy.tools.ticket_making import make_ticket, restored_origin, ticket_in_plan
     from lutumpy.tools.views import HasView, View
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "load_input",
     "make_ticket",
     "restored_origin",
+    "ticket_in_plan",
     "written_arguments",
 ]
 
@@ -67,7 +68,11 @@ _HOMES = homes_of(
         "lutumpy.tools.result_dumps": ["RESULT_READERS"],
         "lutumpy.tools.results": ["HasMetadata", "failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],
-        "lutumpy.tools.ticket_making": ["make_ticket", "restored_origin"],
+        "lutumpy.tools.ticket_making": [
+            "make_ticket",
+            "restored_origin",
+            "ticket_in_plan",
+        ],
         "lutumpy.tools.views": ["HasView", "View"],
     }
 )

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from lutumpy.core.items import ToolMetadata
 from lutumpy.plain import json_values
 from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
@@ -71,11 +72,15 @@ def written_arguments(call: BaseToolCall) -> str:
 
     The two forms of a text tool's calls are equal.
     """
-    if call.metadata.is_text:
-        return json_values.canonical_arguments(
-            json_values.encode_text({"input": call.metadata.arguments})
-        )
-    return json_values.canonical_arguments(call.metadata.arguments)
+    return written_text(call.metadata)
+
+
+def written_text(metadata: ToolMetadata) -> str:
+    """See `written_arguments`."""
+    written = metadata.arguments
+    if metadata.is_text:
+        written = json_values.encode_text({"input": written})
+    return json_values.canonical_arguments(written)
 
 
 def _add_edited_text(call: BaseToolCall, written: str) -> str:

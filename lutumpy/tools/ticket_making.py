@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.core.origin import Origin
+from lutumpy.tools.call_identity import written_text
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.portable_input import dump_input
 from lutumpy.tools.tickets import CallTicket
 
-__all__ = ["make_ticket", "restored_origin"]
+__all__ = ["make_ticket", "restored_origin", "ticket_in_plan"]
 
 
 def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> CallTicket:
@@ -52,3 +55,34 @@ def restored_origin(at: str, calls: Sequence[ToolMetadata]) -> Origin | None:
         ValueError: `at` isn't hexadecimal.
     """
     return Origin.at(bytes.fromhex(at), calls) if at else None
+
+
+def ticket_in_plan(plan: Mapping[str, Any], call: Mapping[str, Any]) -> CallTicket:
+    """The ticket of a call that a dumped plan says of itself, whatever its tool is now.
+
+    It names the call for a journal: what came of it before, and what is unresolved. It has no
+    limits to run it with.
+
+    Args:
+        plan: The dump of a plan, which was checked.
+        call: One of its `calls`, which was pending or held.
+    """
+    is_text = call.get("is_text") is True
+    make = ToolMetadata.of_text if is_text else ToolMetadata
+    metadata = make(call["call_id"], call["tool"], call["arguments"])
+    return CallTicket(
+        scope=plan["scope"],
+        call_id=metadata.id,
+        tool=metadata.name,
+        arguments=metadata.arguments,
+        input=call["input"],
+        key=call["key"],
+        effect=call["effect"],
+        timeout=math.inf,
+        max_retries=0,
+        tool_digest=plan["toolset"]["tools"][metadata.name],
+        at=plan["at"]["digest"],
+        occurrence=0,
+        equal_to=call.get("equal_to") or written_text(metadata),
+        is_text=is_text,
+    )

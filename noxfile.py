@@ -23,7 +23,7 @@ ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
 # Of the same examples, a second run tries fewer (tests/profiles.py).
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
-EDITABLE = ".[cli,execution,gemini,mcp,postgres,schema,testing,toolclad]"
+EDITABLE = ".[bedrock,cli,execution,gemini,mcp,postgres,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (

@@ -140,6 +140,18 @@ _TABLE: dict[Api, ApiRow] = {
             server="lutumpy.testing.render_gemini_server:GeminiServer",
             page="lutumpy.page.read_gemini",
         ),
+        ApiRow(
+            name="bedrock_converse",
+            title="Bedrock Converse",
+            family="bedrock",
+            adapter="lutumpy.adapters.bedrock:BedrockConverse",
+            rules="lutumpy.rules.bedrock.law",
+            repairs="lutumpy.doctor.bedrock.stages",
+            reader="lutumpy.adapters.bedrock.read:read_converse",
+            rendering="lutumpy.testing.render_bedrock",
+            server="lutumpy.testing.render_bedrock_server:ConverseServer",
+            page="lutumpy.page.read_bedrock",
+        ),
     )
 }
 # Looking entry points up takes milliseconds, so it is done once; until all of them could be loaded

@@ -190,6 +190,30 @@ def gemini_reply(text: str, made: Made, finish: str, extra: str, number: int) ->
     }
 
 
+def converse_reply(text: str, made: Made, finish: str, extra: str, number: int) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    if extra == "reasoning":
+        told = {"text": "hm", "signature": f"c2ln{number:04d}"}
+        content.append({"reasoningContent": {"reasoningText": told}})
+    if extra == "refusal":
+        content.append({"reasoningContent": {"redactedContent": "ZGF0YQ=="}})
+    if text:
+        content.append({"text": text})
+    for i, n, a in made:
+        use: dict[str, Any] = {"toolUseId": i, "name": n, "input": as_object(a)}
+        # Claude's calls have a type, which no request may repeat.
+        content.append({"toolUse": {**use, "type": "tool_use"} if number % 2 else use})
+    word = {"length": "max_tokens", "refusal": "guardrail_intervened"}.get(
+        finish, "tool_use" if made else "end_turn"
+    )
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": word,
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 1},
+    }
+
+
 def as_object(arguments: str) -> Any:
     """Arguments where the API has them as an object; what is none, in one."""
     try:
@@ -204,5 +228,6 @@ REPLIES: Mapping[str, Callable[[str, Made, str, str, int], dict[str, Any]]] = {
     "openai_responses": responses_reply,
     "anthropic_messages": messages_reply,
     "gemini_generate_content": gemini_reply,
+    "bedrock_converse": converse_reply,
 }
 """Of each API: its answer of a text, calls (id, name, arguments), an end, and something further."""

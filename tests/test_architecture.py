@@ -67,6 +67,7 @@ OPT_IN = {
 DOORS = {
     "lutumpy",
     "lutumpy.adapters.anthropic",
+    "lutumpy.adapters.bedrock",
     "lutumpy.adapters.gemini",
     "lutumpy.adapters.openai",
     "lutumpy.apis",
@@ -204,7 +205,7 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
-PROVIDERS = {"anthropic", "gemini", "openai"}
+PROVIDERS = {"anthropic", "bedrock", "gemini", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see
 # `test_import_cost`.
 THIRD_PARTY: Mapping[str, set[str]] = {
@@ -223,6 +224,8 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "adapters": {
         "anthropic",
         "anyio",
+        "boto3",
+        "botocore",
         "google",
         "openai",
         "pydantic_core",
@@ -349,7 +352,7 @@ def provider_of(module: str) -> str | None:
 
 
 # Words that only one provider's own files have: its folder, its API, and its SDK.
-WORDS = ("anthropic", "gemini", "genai", "openai")
+WORDS = ("anthropic", "bedrock", "boto", "gemini", "genai", "openai")
 # What names a provider elsewhere, each with its reason.
 NAMES: Mapping[str, str] = {
     "lutumpy.adapters.provider_errors": "packages whose tracebacks two SDKs have in common",
@@ -360,8 +363,6 @@ NAMES: Mapping[str, str] = {
     "lutumpy.cli.demo": "what --provider takes",
     "lutumpy.cli.options": "a help text that says whose rules are meant",
     "lutumpy.core.model": "an error that shows what a model looks like",
-    "lutumpy.demo.durable": "the address that a test server has for one SDK",
-    "lutumpy.demo.durable_child": "a program as users write it, with one adapter",
     "lutumpy.demo.providers": "what makes the client of each SDK, which no adapter does",
     "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
     "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",

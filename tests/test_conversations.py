@@ -49,13 +49,14 @@ from lutumpy.testing import WireServer, serve
 ADAPTERS: dict[str, Any] = {name: serving(name, "adapter") for name in api_names()}
 GEMINI = "gemini-3-flash-preview"  # the strictest about signatures
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
-MODELS = {"gemini_generate_content": GEMINI}
+MODELS = {"gemini_generate_content": GEMINI, "bedrock_converse": CLAUDE}
 """For whom requests are written, where that makes a difference."""
 PATHS = {
     "openai_chat": "/v1/chat/completions",
     "openai_responses": "/v1/responses",
     "anthropic_messages": "/v1/messages",
     "gemini_generate_content": f"/v1beta/models/{GEMINI}:generateContent",
+    "bedrock_converse": f"/model/{CLAUDE}/converse",
 }
 HEADERS = {
     "Content-Type": "application/json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -86,7 +87,7 @@ def test_the_command_ends_well(arguments: list[str], capsys: pytest.CaptureFixtu
 def test_all_providers_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--provider", "all"]) == 0
     titles = [line for line in capsys.readouterr().out.splitlines() if "test server" in line]
-    words = ["Chat", "Responses", "Messages", "generateContent"]
+    words = ["Chat", "Responses", "Messages", "generateContent", "Converse"]
     assert [title.split()[1] for title in titles] == words
 
 
@@ -102,6 +103,7 @@ def test_every_api_of_the_library_can_be_asked() -> None:
         ("openai-chat", "openai", "openai"),
         ("anthropic", "anthropic", "anthropic"),
         ("gemini", "google", "gemini"),
+        ("bedrock", "boto3", "bedrock"),
     ],
 )
 def test_without_the_sdk_it_says_in_one_line_what_to_install(
@@ -115,6 +117,19 @@ def test_without_the_sdk_it_says_in_one_line_what_to_install(
     assert main(["demo", "--provider", provider]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f'pip install ".[{extra}]"' in line
+
+
+def test_live_without_credentials_of_a_cloud_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    assert main(["demo", "--live", "--provider", "bedrock"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "region" in line
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def loaded(statement: str) -> set[str]:
         "from lutumpy.adapters.anthropic import AnthropicMessages",
         "from lutumpy.adapters.openai import OpenAIChat; OpenAIChat('m')",
         "from lutumpy.adapters.gemini import Gemini; Gemini('m')",
+        "from lutumpy.adapters.bedrock import BedrockConverse; BedrockConverse('m')",
         "from lutumpy.apis import by_name; by_name('adapter'); by_name('rules')",
         "from lutumpy.testing import Call, Reply, ScriptedModel",
         "from lutumpy.text_tools import TagToolParser, TextTools",

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from lutumpy.apis import Api, api_names, serving
+from lutumpy.apis import Api, serving
 from lutumpy.testing import Reply
 
 __all__ = ["PROVIDERS", "DemoError", "Provider", "connect"]
@@ -68,10 +68,18 @@ def _gemini(url: str | None) -> Any:
     return genai.Client(api_key=_NO_KEY, vertexai=False, http_options={"base_url": url})
 
 
-def _api(word: str) -> Api:
-    """The API of the table whose name has this word; no file but the table spells names out."""
-    (found,) = [name for name in api_names() if word in name.split("_")]
-    return found
+def _bedrock(url: str | None) -> Any:
+    import boto3  # type: ignore[import-untyped]
+
+    if url is None:
+        return None  # the adapter makes one, and says in one line what is missing
+    return boto3.client(
+        "bedrock-runtime",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=_NO_KEY,
+        aws_secret_access_key=_NO_KEY,
+    )
 
 
 _NO_KEY = "no-key-needed"
@@ -79,7 +87,7 @@ _NO_KEY = "no-key-needed"
 PROVIDERS: Mapping[str, Provider] = {
     "openai-chat": Provider(
         title="Chat Completions",
-        api=_api("chat"),
+        api="openai_chat",
         client="AsyncOpenAI",
         make=_openai,
         package="openai",
@@ -89,7 +97,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "openai-responses": Provider(
         title="Responses",
-        api=_api("responses"),
+        api="openai_responses",
         client="AsyncOpenAI",
         make=_openai,
         package="openai",
@@ -99,7 +107,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "anthropic": Provider(
         title="Messages",
-        api=_api("anthropic"),
+        api="anthropic_messages",
         client="AsyncAnthropic",
         make=_anthropic,
         package="anthropic",
@@ -109,13 +117,23 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "gemini": Provider(
         title="generateContent",
-        api=_api("gemini"),
+        api="gemini_generate_content",
         client="genai.Client",
         make=_gemini,
         package="google-genai",
         extra="gemini",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         model="gemini-3-flash-preview",
+    ),
+    "bedrock": Provider(
+        title="Converse",
+        api="bedrock_converse",
+        client="boto3",
+        make=_bedrock,
+        package="boto3",
+        extra="bedrock",
+        keys=(),
+        model="us.amazon.nova-lite-v1:0",
     ),
 }
 

@@ -7,22 +7,23 @@ import random
 from pathlib import Path
 from typing import Any
 
+from lutumpy.apis import serving
 from lutumpy.doctor.catalogue import Row, repairs_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Json = dict[str, Any]
 History = list[Any]
 
-APIS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content")
-KEYS = {
-    "openai_chat": "messages",
-    "openai_responses": "input",
-    "anthropic_messages": "messages",
-    "gemini_generate_content": "contents",
-}
+APIS: tuple[str, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
+APIS += ("gemini_generate_content", "bedrock_converse")
+KEYS = {api: serving(api, "rules").SHAPE.messages_key for api in APIS}
 PNG = "iVBORw0KGgo="
 ROWS: dict[str, Row] = {rule: row for api in APIS for rule, row in repairs_of(api).rows.items()}
 """Every rule about histories, of all APIs."""
+
+
+def _file_of(api: str) -> str:
+    return "converse_histories.jsonl" if api == "bedrock_converse" else "histories.jsonl"
 
 
 def recorded(api: str) -> list[History]:
@@ -31,17 +32,15 @@ def recorded(api: str) -> list[History]:
         return _recorded_contents()
     rows = [
         json.loads(line)
-        for line in (FIXTURES / "histories.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in (FIXTURES / _file_of(api)).read_text(encoding="utf-8").splitlines()
     ]
-    own = {"openai_chat": "api.openai.com", "openai_responses": "api.openai.com"}.get(
-        api, "api.anthropic.com"
-    )
+    own = serving(api, "rules").SHAPE.host
     held = ("previous_response_id", "conversation")
     return [
         row["history"]
         for row in rows
         if row["api"] == api
-        and row["host"] == own
+        and row["host"].endswith(own)
         and row["status"] == 200
         and not any(row.get(key) for key in held)
     ]
@@ -64,6 +63,7 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
         "openai_responses": _responses,
         "anthropic_messages": _anthropic,
         "gemini_generate_content": _gemini,
+        "bedrock_converse": _converse,
     }[api]
     history = _start(api, rng)
     for number in range(rounds if rounds is not None else rng.randint(1, 4)):
@@ -71,10 +71,15 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
     return history
 
 
+def said(api: str, text: str) -> Any:
+    """A content that is one text."""
+    return [{"text": text}] if api == "bedrock_converse" else text
+
+
 def _start(api: str, rng: random.Random) -> History:
     if api == "gemini_generate_content":
         return [{"role": "user", "parts": [{"text": "What is the weather?"}]}]
-    start: History = [{"role": "user", "content": "What is the weather?"}]
+    start: History = [{"role": "user", "content": said(api, "What is the weather?")}]
     if api == "openai_chat" and rng.random() < 0.5:
         start.insert(0, {"role": "system", "content": "Be brief."})
     if api == "openai_responses" and rng.random() < 0.5:
@@ -202,6 +207,37 @@ def _anthropic(rng: random.Random, number: int) -> History:
         {"role": "user", "content": "And now?"},
     ]
     turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    return [*turn, *(tail if rng.random() < 0.8 else [])]
+
+
+def _converse(rng: random.Random, number: int) -> History:
+    blocks: History = []
+    results: History = []
+    if rng.random() < 0.4:
+        told = {"text": rng.choice(["Hm.", "Let me see."]), "signature": f"S{number}"}
+        blocks.append({"reasoningContent": {"reasoningText": told}})
+    if rng.random() < 0.5:
+        blocks.append({"text": "I look."})
+    for k in range(rng.randint(1, 4)):
+        call_id = f"tooluse_{number}_{k}"
+        use = {"toolUseId": call_id, "name": "weather", "input": _arguments(rng)}
+        blocks.append({"toolUse": use})
+        result: Json = {"toolUseId": call_id, "content": [{"text": "rain"}]}
+        shape = rng.randrange(4)
+        if shape == 0:
+            result["content"] = [{"json": {"rain": 3}}]
+        elif shape == 1:
+            result |= {"content": [{"text": "no such city"}], "status": "error"}
+        elif shape == 2:
+            image = {"image": {"format": "png", "source": {"bytes": PNG}}}
+            result |= {"content": [{"text": "see"}, image], "status": "success"}
+        results.append({"toolResult": result})
+    # The next round begins with the assistant, so each ends with its results.
+    turn = [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+    tail: History = [
+        {"role": "assistant", "content": [{"text": "Rain."}]},
+        {"role": "user", "content": [{"text": "And now?"}]},
+    ]
     return [*turn, *(tail if rng.random() < 0.8 else [])]
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
-from composed import APIS
+from composed import APIS, said
 
 from lutumpy.apis import ApiRow, add_api, remove_api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
@@ -153,12 +153,12 @@ def test_calls_of_other_apis_are_written_in_its_spelling(added: ModuleType) -> N
 @pytest.mark.parametrize("api", APIS)
 def test_its_calls_are_written_in_the_spelling_of_other_apis(added: ModuleType, api: str) -> None:
     added.__dict__["SPELLING"] = SPELLING
-    said: Json = {"content": "Weather?"}
+    asked: Json = {"content": said(api, "Weather?")}
     # A result of this API has the name of its call, which another repair puts there.
     kinds = {"convert_message", "set_role"}
     if api == "gemini_generate_content":
-        said, kinds = {"parts": [{"text": "Weather?"}]}, kinds | {"rename_tool"}
-    history: list[Any] = [{"role": "user", **said}, ASK, TOLD]
+        asked, kinds = {"parts": [{"text": "Weather?"}]}, kinds | {"rename_tool"}
+    history: list[Any] = [{"role": "user", **asked}, ASK, TOLD]
     repairs = propose_repairs(api, history)
     assert {repair.kind for repair in repairs} <= kinds
     mended = apply_repairs(history, repairs)

@@ -27,19 +27,21 @@ FOLDERS = {
     "openai_chat": "openai/chat",
     "openai_responses": "openai/responses",
     "anthropic_messages": "anthropic",
+    "bedrock_converse": "bedrock",
     "gemini_generate_content": "gemini",
 }
 TITLES = {
     "openai_chat": "Chat Completions",
     "openai_responses": "Responses",
     "anthropic_messages": "Messages",
+    "bedrock_converse": "Converse",
     "gemini_generate_content": "generateContent",
 }
 MODULES = ("messages", "blocks", "items", "media", "sequence", "server_tools")
 """The modules of an API's rules that check histories."""
 
 OF_REQUESTS = frozenset(
-    "body effort_for_model held_prefix model required thinking unknown_parameter".split()
+    "body effort_for_model held_prefix inference model required thinking unknown_parameter".split()
 )
 """What these modules say of a request around its history."""
 
@@ -88,7 +90,9 @@ def test_no_file_of_the_doctor_but_the_table_spells_the_id_of_a_rule_without_nee
     named: list[str] = []
     for path in folder.glob("*.py"):
         if path.name != "stages.py":
-            named += re.findall(r'"((?:chat|responses|anthropic|gemini)\.\w+)"', path.read_text())
+            named += re.findall(
+                r'"((?:chat|responses|anthropic|converse|gemini)\.\w+)"', path.read_text()
+            )
     assert len(named) <= 4
 
 

@@ -18,6 +18,7 @@ from test_repairs import USER, Json, mended, output, tool
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.spelling import FAILED
+from lutumpy.doctor.wording import as_text
 from lutumpy.testing import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]
@@ -59,6 +60,9 @@ def calls_of(history: History) -> dict[str, tuple[str, Any]]:
             found[node["call_id"]] = "apply_patch", {"operation": node["operation"]}
         elif node.get("type") == "tool_use":
             found[node["id"]] = node["name"], node["input"]
+        elif isinstance(node.get("toolUse"), dict):
+            use = node["toolUse"]
+            found[use["toolUseId"]] = use["name"], use["input"]
         elif isinstance(node.get("functionCall"), dict):
             call = node["functionCall"]
             found[call["id"]] = call["name"], call["args"]
@@ -72,7 +76,8 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
     """
     found: dict[str, tuple[str, bool]] = {}
     for node in walk(history):
-        call_id = node.get("tool_call_id", node.get("tool_use_id"))
+        node = node.get("toolResult", node)
+        call_id = node.get("tool_call_id", node.get("tool_use_id", node.get("toolUseId")))
         content = node.get("content", "")
         if str(node.get("type")).endswith("_call_output"):
             call_id, content = node["call_id"], node.get("output", "")
@@ -81,7 +86,10 @@ def results_of(history: History) -> dict[str, tuple[str, bool]]:
         if isinstance(node.get("functionResponse"), dict):
             call_id, content = node["functionResponse"]["id"], _content_of(node["functionResponse"])
         if call_id is not None:
+            if "input" in node:
+                continue  # the call, which has its id in the same place
             parts = [{"text": content}] if isinstance(content, str) else content
+            parts = [{"text": as_text(p["json"])} if "json" in p else p for p in parts]
             words = " ".join(part["text"] for part in parts if "text" in part)
             words = (
                 words.removeprefix(FAILED.rstrip())
@@ -115,7 +123,7 @@ def identified(history: History) -> History:
 def numbered(history: History, mark: str) -> History:
     """The same with ids of its own."""
     found: History = json.loads(
-        re.sub(r'"(call|toolu|rs|fc|msg)_(\d)', rf'"\1_{mark}_\2', json.dumps(history))
+        re.sub(r'"(call|toolu|tooluse|rs|fc|msg)_(\d)', rf'"\1_{mark}_\2', json.dumps(history))
     )
     return found
 

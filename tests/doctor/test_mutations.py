@@ -26,6 +26,7 @@ PATHS = {
     "openai_chat": "/v1/chat/completions",
     "openai_responses": "/v1/responses",
     "anthropic_messages": "/v1/messages",
+    "bedrock_converse": "/model/some-model/converse",
     "gemini_generate_content": "/v1beta/models/some-model:generateContent",
 }
 HEADERS = {
@@ -48,10 +49,14 @@ class Client:
         body: dict[str, Any] = {"model": "some-model", KEYS[api]: history}
         if api == "anthropic_messages":
             body["max_tokens"] = 64
+        elif api == "bedrock_converse":
+            tool = {"toolSpec": {"name": "weather", "inputSchema": {"json": {"type": "object"}}}}
+            body = {"messages": history, "toolConfig": {"tools": [tool]}}
         self.connection.request("POST", PATHS[api], json.dumps(body), HEADERS)
         response = self.connection.getresponse()
         answer = json.loads(response.read())
-        return response.status, answer["error"]["message"] if response.status != 200 else ""
+        error = answer.get("error", answer)
+        return response.status, error["message"] if response.status != 200 else ""
 
 
 @pytest.fixture(scope="module")

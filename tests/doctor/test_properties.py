@@ -44,6 +44,13 @@ NOT_MENDED = frozenset(
         "chat.parts",
         "responses.parts",
         "anthropic.block",
+        "converse.messages",
+        "converse.role",
+        "converse.block",
+        "converse.block_keys",  # deep in a block
+        "converse.media_source",
+        "converse.image_type",
+        "converse.document_type",
         "gemini.contents",
         "gemini.role",
         "gemini.media",  # bytes that are none: nobody knows what they show
@@ -67,6 +74,7 @@ WORDS = st.sampled_from(
     "type role content tool_calls id call_id tool_call_id tool_use_id name function arguments user "
     "assistant tool system text tool_use tool_result reasoning function_call function_call_output "
     "custom_tool_call message input summary output is_error cache_control signature thinking "
+    "toolUse toolResult toolUseId status json image reasoningContent cachePoint "
     "server_tool_use custom c1 c2 toolu_1 fc_1 rs_1 msg_1 parts functionCall functionResponse args "
     "response model inlineData thoughtSignature".split()
 )
@@ -197,8 +205,9 @@ def test_recorded_histories_get_no_repairs(api: Api) -> None:
 
 
 def units(api: str, history: History) -> list[tuple[tuple[Any, ...], str]]:
-    """What a repair may leave alone, with its path: messages or items, and blocks of Messages."""
-    if api != "anthropic_messages":
+    """What a repair may leave alone, with its path: messages or items, and blocks of Messages
+    and Converse."""
+    if api not in ("anthropic_messages", "bedrock_converse"):
         return [((index,), json.dumps(entry)) for index, entry in enumerate(history)]
     found: list[tuple[tuple[Any, ...], str]] = []
     for index, message in enumerate(history):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from composed import APIS
+from composed import said as told
 from test_repairs import (
     MORE,
     REASONING,
@@ -610,7 +611,7 @@ def test_a_part_that_nobody_can_read_is_left_for_you(api: Api, part: Json) -> No
 
 def test_a_role_that_nothing_tells_is_left_for_you() -> None:
     for api in APIS:
-        messages: list[Any] = [{"role": None, "content": "x"}]
+        messages: list[Any] = [{"role": None, "content": told(api, "x")}]
         if api == "gemini_generate_content":  # a content without a role is the user's
             messages = [{"role": "narrator", "parts": [{"text": "x"}]}]
         assert mended(api, messages) == ([], messages)

@@ -239,6 +239,21 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
                 "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "who asked?"}],
             },
         ],
+        "bedrock_converse": [
+            {"role": "user", "content": [{"text": "Hello"}]},
+            {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "c1", "name": "weather", "input": {}}}],
+            },
+            {"role": "user", "content": [{"text": "Well?"}]},
+            {"role": "assistant", "content": [{"text": "Hm."}]},
+            {
+                "role": "user",
+                "content": [
+                    {"toolResult": {"toolUseId": "c9", "content": [{"text": "who asked?"}]}}
+                ],
+            },
+        ],
         "gemini_generate_content": [
             {"role": "user", "parts": [{"text": "Hello"}]},
             {

@@ -1,0 +1,226 @@
+"""`BedrockConverse`: Converse as a model, and its wire format for clients of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lutumpy.adapters.bedrock.blobs import with_bytes
+from lutumpy.adapters.bedrock.decode import API, decode_response, is_response
+from lutumpy.adapters.bedrock.offer import tool_list
+from lutumpy.adapters.bedrock.request import check_forced, encoder_of, request_fields
+from lutumpy.adapters.bedrock.stream import ConverseStreamDecoder
+from lutumpy.adapters.bedrock.transport import BotoTransport
+from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.sdk_body import (
+    Fields,
+    body_dict,
+    checked_offer,
+    checked_transcript,
+    history_list,
+)
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.core.streaming import StreamDecoder
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import AdapterError, InvalidToolConstraints
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["BedrockConverse"]
+
+
+class BedrockConverse(SdkModel):
+    """A model at Amazon Bedrock, behind Converse and ConverseStream.
+
+    Args:
+        model: The model's id, that of an inference profile, or an ARN.
+        client: A client of boto3 for `bedrock-runtime`: `collect_sync()` calls it, and `collect()`
+            calls it in threads, since boto3 has no async client. A client of aiobotocore is awaited
+            instead. Left out, one of boto3 is made at the first request; only then is the SDK
+            imported.
+        region: For a client made here: the region; the one of the environment when left out.
+        base_url: For a client made here: where the API is.
+        temperature: Sampling temperature, 0 to 1, unless a turn gives its own.
+        max_output_tokens: Limit of an answer in tokens, unless a turn gives its own.
+        strict: Offer tools that leave it open as strict ones, where their schema has a strict form;
+            Claude alone takes them.
+        structured: How a structured turn asks for its value: `native` by the API's JSON schema
+            output, `tool` by a tool that takes it.
+        extra: Further parameters of every request; those of a turn win over them. What stands in
+            `inferenceConfig` and `toolConfig` is added to what is set here, and wins over it.
+        headers: Further HTTP headers.
+        timeout: Seconds for each request of a client made here; a given one has its own.
+
+    Raises:
+        TypeError: An argument is of another type, as a client of another SDK.
+        ValueError: The model's name is blank, or a limit is below 1.
+    """
+
+    api: ClassVar[str] = API
+    sdk: ClassVar[str] = "botocore"
+    _clients: ClassVar[str] = "boto3.client('bedrock-runtime')"
+    _mark: ClassVar[str] = "converse"
+
+    def __init__(
+        self,
+        model: str,
+        client: Any | None = None,
+        *,
+        region: str | None = None,
+        base_url: str | None = None,
+        **defaults: Unpack[RequestDefaults],
+    ) -> None:
+        timeout = defaults.get("timeout")
+
+        def make() -> Any:
+            import boto3  # type: ignore[import-untyped]
+            from botocore.config import Config  # type: ignore[import-untyped]
+
+            config = None if timeout is None else Config(read_timeout=timeout)
+            return boto3.client(
+                "bedrock-runtime", region_name=region, endpoint_url=base_url, config=config
+            )
+
+        super().__init__(
+            model, client, make, make, {"region": region, "base_url": base_url}, **defaults
+        )
+
+    def _make_transport(self, **connection: Any) -> BotoTransport:
+        return BotoTransport(**connection)
+
+    def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
+        """Whether a request with these parameters may require a tool call: Claude's thinking with a
+        budget forbids it.
+        """
+        try:
+            check_forced(ToolOffering(mode="required"), self.model, {**self._extra, **extra})
+        except InvalidToolConstraints:
+            return False
+        return True
+
+    @staticmethod
+    def request(
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        *,
+        stream: bool = False,
+        blobs: Literal["base64", "bytes"] = "base64",
+        **options: Any,
+    ) -> dict[str, Any]:
+        """The body of a request as a new dict, without the model: what `respond` sends.
+
+        Args:
+            transcript: The conversation.
+            offer: The tools.
+            stream: Changes nothing: a stream is another operation, with the same body.
+            blobs: How images and documents stand there: `base64`, as on the wire, or `bytes`, as
+                `client.converse(modelId=..., **body)` of boto3 takes them.
+            options: `model` (for what depends on it; not put in), `temperature`,
+                `max_output_tokens`, `strict`, `extra` (a mapping), `output` (an `OutputSpec`: the
+                answer's schema); any other is a parameter of the API, as `guardrailConfig={...}`.
+
+        Raises:
+            InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
+            TranscriptError: there is nothing to answer.
+        """
+        model = options.pop("model", None)
+        temperature = options.pop("temperature", None)
+        max_output_tokens = options.pop("max_output_tokens", None)
+        strict = options.pop("strict", None)
+        output = options.pop("output", None)
+        further = options.pop("extra", None)
+        check_options(temperature, max_output_tokens, further, strict)
+        extra = {**options, **(further or {})}
+        fields = request_fields(
+            checked_transcript(transcript),
+            None if offer is None else checked_offer(offer),
+            model=model,
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            strict=strict,
+            stream=stream,
+            extra=extra if output is None else BedrockConverse._with_output(output, extra),
+        )
+        body = body_dict(fields)
+        return with_bytes(body) if blobs == "bytes" else body
+
+    @staticmethod
+    def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
+        """The messages alone, as `request` puts them in; what was read from a history of this API
+        stands there unchanged.
+
+        Unlike `request`, it takes a transcript that has nothing to answer.
+
+        Args:
+            transcript: The conversation; its leading system messages are in `system`.
+            model: For what depends on it: reasoning, what stands beside results.
+        """
+        return history_list(encoder_of(checked_transcript(transcript), model).history())
+
+    @staticmethod
+    def system(transcript: Transcript) -> list[dict[str, Any]] | None:
+        """The request's `system`: the leading system messages, a block each; unchanged where it was
+        read.
+        """
+        data = encoder_of(checked_transcript(transcript), None).system()
+        system: list[dict[str, Any]] | None = json_values.decode(data) if data else None
+        return system
+
+    @staticmethod
+    def stream_decoder() -> StreamDecoder:
+        """A new decoder for one stream of your own: feed it the events as boto3 gives them."""
+        return ConverseStreamDecoder()
+
+    @staticmethod
+    def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
+        """The `toolConfig.tools` of a request alone, as new JSON values.
+
+        Raises:
+            InvalidToolConstraints: the API is known to refuse the offer.
+        """
+        return history_list(tool_list(checked_offer(offer), bool(strict)))
+
+    @staticmethod
+    def response(reply: Any) -> AssistantTurn:
+        """The turn in an answer: what boto3 gives, a dict of JSON values, or JSON as bytes or text.
+        It isn't changed.
+
+        Raises:
+            AdapterError: it is not a JSON object, or no answer. Nothing that a model can write
+                raises.
+        """
+        found = reply_object(reply, API)
+        meta = found.get("ResponseMetadata")
+        request_id = meta.get("RequestId") if isinstance(meta, Mapping) else None
+        return BedrockConverse._decode(found, request_id if isinstance(request_id, str) else None)
+
+    def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
+        return request_fields(transcript, offer, **options)
+
+    @staticmethod
+    def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:
+        schema: dict[str, Any] = {"name": output.name, "schema": encode_text(output.schema)}
+        if output.description:
+            schema["description"] = output.description
+        form = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+        given = extra.get("outputConfig")
+        config = {"textFormat": form, **(given if isinstance(given, Mapping) else {})}
+        return {**extra, "outputConfig": config}
+
+    @staticmethod
+    def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
+        if not is_response(reply):
+            message = reply.get("message") or reply.get("Message")
+            what = (
+                f"the provider answered with an error: {message}"
+                if message
+                else ("the answer is no response: it has neither output nor stopReason")
+            )
+            raise AdapterError(f"{API}: {what}", provider=API, request_id=request_id)
+        return decode_response(reply, request_id)

@@ -1,0 +1,330 @@
+"""From an answer of Converse to an `AssistantTurn`. Total: nothing that a model wrote raises.
+
+`native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
+the API itself would refuse on the way back is taken out or brought into shape here, once: empty
+texts, nulls that stand for "absent", the `type` that answers give to calls and no request may
+repeat, an `input` that is no object.
+"""
+
+# What is hard here
+# -----------------
+# A block has no type: its one key tells it. A tool that the provider runs itself is a call with the
+# type `server_tool_use`, and its result stands in the same message; neither is the program's to
+# answer, so both are opaque. Every other type of a call is dropped.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.bedrock.blobs import with_base64
+from lutumpy.core.items import (
+    AssistantTurn,
+    Block,
+    CallBlock,
+    FinishReason,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    Usage,
+)
+from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.rules.bedrock.limits import SERVER_TOOL
+
+__all__ = [
+    "API",
+    "CUT",
+    "ID_FIELD",
+    "INVALID_INPUT",
+    "REASONING",
+    "BlockReader",
+    "UnparsedInput",
+    "decode_response",
+    "finish_of",
+    "is_cut",
+    "is_response",
+    "key_of",
+    "usage_of",
+]
+
+API = "bedrock_converse"
+
+REASONING = "reasoningContent"
+
+ID_FIELD = "toolUse.toolUseId"
+"""Where the id of a call stands in its block."""
+
+INVALID_INPUT = "INVALID_JSON"
+"""The key under which arguments are sent that are no object."""
+
+_NO_NUMBER = (
+    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
+)
+
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+CUT: frozenset[FinishReason] = frozenset({"length", "content_filter"})
+"""Finish reasons of answers that broke off."""
+_MALFORMED = frozenset({"malformed_model_output", "malformed_tool_use"})
+"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+
+_READ = frozenset({"output", "stopReason", "usage", "metrics", "ResponseMetadata"})
+"""What isn't kept beside a turn: it is read, or is about the request alone."""
+
+
+class UnparsedInput(str):
+    """The text of a streamed `input` that is not JSON: the model's own words, kept as the
+    arguments (rule C2).
+    """
+
+    __slots__ = ()
+
+
+def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
+    """The turn that an answer holds.
+
+    Args:
+        reply: The answer, as JSON values or as boto3 gives it; it isn't changed.
+        request_id: The provider's id of the request, where known.
+    """
+    output = reply.get("output")
+    message = output.get("message") if isinstance(output, Mapping) else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    reader = BlockReader()
+    for block in content if isinstance(content, list) else ():
+        reader.read(with_base64(block))
+    return reader.turn(reply, request_id)
+
+
+def is_response(reply: Mapping[str, Any]) -> bool:
+    """Whether an object can be an answer at all."""
+    return isinstance(reply.get("output"), Mapping) or isinstance(reply.get("stopReason"), str)
+
+
+def finish_of(stop: str | None) -> FinishReason:
+    """The stop reason in this library's words."""
+    return _FINISH.get(stop, "unknown") if stop is not None else "unknown"
+
+
+def is_cut(stop: str | None) -> bool:
+    """Whether an answer with this stop reason broke off."""
+    return finish_of(stop) in CUT or stop in _MALFORMED
+
+
+def usage_of(usage: Any) -> Usage:
+    """The token counts of a `usage` object; whatever is missing, null or no number is 0.
+
+    The API counts cached tokens beside `inputTokens`, and in `totalTokens`.
+    """
+    if not isinstance(usage, Mapping):
+        return Usage()
+    fresh, written = _count(usage, "inputTokens"), _count(usage, "outputTokens")
+    # The second spelling is that of older answers.
+    read = _count(usage, "cacheReadInputTokens") or _count(usage, "cacheReadInputTokenCount")
+    made = _count(usage, "cacheWriteInputTokens") or _count(usage, "cacheWriteInputTokenCount")
+    total = _count(usage, "totalTokens") or fresh + written + read + made
+    return Usage(fresh, written, total, read, made, 0, read + made)
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if type(value) is int and value > 0 else 0
+
+
+def key_of(block: Any) -> str:
+    """The key that tells what a block is; empty when it is none."""
+    if not isinstance(block, Mapping):
+        return ""
+    return next((str(key) for key, value in block.items() if value is not None), "")
+
+
+class BlockReader:
+    """One walk over the content blocks: `read` each of them, then take the `turn`.
+
+    Attributes:
+        blocks: What they say.
+        native: What goes back.
+        calls: The calls for the client among the blocks.
+        dropped: What doesn't go back, by the block's place in the answer.
+    """
+
+    __slots__ = ("_position", "blocks", "calls", "dropped", "native")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.native: list[dict[str, Any]] = []
+        self.calls: list[CallBlock] = []
+        self.dropped: dict[str, Any] = {}
+        self._position = 0
+
+    def read(self, block: Any) -> None:
+        """The next block."""
+        if not self._take(block) and block and block != {"text": ""}:
+            self.dropped[str(self._position)] = block
+        self._position += 1
+
+    def _take(self, block: Any) -> bool:
+        """Read a block; `False` if it can't go back."""
+        key = key_of(block)
+        inner = block[key] if key else None
+        if key == "text":
+            if not isinstance(inner, str) or not inner:
+                return False
+            self.blocks.append(TextBlock(clean_text(inner)))
+            self.native.append({key: inner})
+            return True
+        if not isinstance(inner, Mapping) or key == "SDK_UNKNOWN_MEMBER":
+            return False
+        if key == "toolUse" and inner.get("type") != SERVER_TOOL:
+            self._take_call(inner)
+            return True
+        if key == REASONING:
+            return self._take_reasoning(inner)
+        if key == "citationsContent":
+            self.blocks.append(TextBlock(clean_text(_cited_text(inner))))
+        else:
+            self.blocks.append(OpaqueBlock(clean_text(key)))
+        self.native.append({key: _without_nulls(inner)})
+        return True
+
+    def _take_call(self, given: Mapping[str, Any]) -> None:
+        sent = _without_nulls(given)
+        sent.pop("type", None)
+        call_id, name, value = sent.get("toolUseId"), sent.get("name"), sent.get("input")
+        problem: str | None = None
+        if not isinstance(call_id, str):
+            call_id = sent["toolUseId"] = ""
+        if not isinstance(name, str):
+            name = sent["name"] = ""
+        if isinstance(value, dict):
+            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
+            # (rules C2b and R3).
+            arguments = encode(value).decode()
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(value):
+                problem = _NO_NUMBER
+        elif value is None or (isinstance(value, str) and not value.strip()):
+            arguments = ""
+            sent["input"] = {}
+        else:
+            arguments = str(value) if type(value) is UnparsedInput else encode_text(value)
+            sent["input"] = {INVALID_INPUT: arguments}
+        call = CallBlock(
+            clean_text(call_id),
+            clean_text(name),
+            arguments,
+            as_object=True,
+            position=len(self.native),
+            problem=problem,
+        )
+        self.blocks.append(call)
+        self.calls.append(call)
+        self.native.append({"toolUse": sent})
+
+    def _take_reasoning(self, given: Mapping[str, Any]) -> bool:
+        sent = _without_nulls(given)
+        told = sent.get("reasoningText")
+        if isinstance(sent.get("redactedContent"), str):
+            self.blocks.append(ReasoningBlock("", signed=True))
+        elif isinstance(told, Mapping):
+            told = sent["reasoningText"] = _without_nulls(told)
+            text, signature = told.get("text"), told.get("signature")
+            if not isinstance(text, str):
+                text = told["text"] = ""
+            if not isinstance(signature, str) or not signature:
+                # "Invalid `signature`": an empty one is refused everywhere, a missing one isn't.
+                told.pop("signature", None)
+            self.blocks.append(ReasoningBlock(clean_text(text), signed="signature" in told))
+        else:
+            return False
+        self.native.append({REASONING: sent})
+        return True
+
+    def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
+        """The turn of these blocks, once all are read; nothing can be read after it.
+
+        Args:
+            reply: The answer, for everything but its content.
+            request_id: The provider's id of the request, where known.
+        """
+        stop = reply.get("stopReason")
+        if not isinstance(stop, str):
+            stop = None
+        cut = is_cut(stop)
+        if cut:
+            self._drop_cut_end()
+        calls = tuple(self.calls)
+        return AssistantTurn(
+            api=API,
+            blocks=calls if len(calls) == len(self.blocks) else tuple(self.blocks),
+            native=encode(self.native) if self.native else b"",
+            calls=calls,
+            id_field=ID_FIELD,
+            finish_reason=finish_of(stop),
+            provider_finish_reason=stop,
+            usage=usage_of(reply.get("usage")),
+            model=_invoked_model(reply),
+            request_id=request_id,
+            residue=self._residue(reply),
+            cut=cut,
+        )
+
+    def _drop_cut_end(self) -> None:
+        """Leave out what an answer that broke off can't be replayed with: reasoning at its end,
+        which signs what didn't come, and a tool of the provider's without its result.
+        """
+        cut: list[dict[str, Any]] = []
+        while self.native and (_is_signed(self.native[-1]) or self._is_running(self.native[-1])):
+            cut.insert(0, self.native.pop())
+        if cut:
+            self.dropped["cut"] = cut
+
+    def _is_running(self, block: dict[str, Any]) -> bool:
+        # The calls of the client stay where they are, whose places are known.
+        use = block.get("toolUse")
+        return use is not None and use.get("type") == SERVER_TOOL
+
+    def _residue(self, reply: Mapping[str, Any]) -> bytes:
+        residue = {
+            name: with_base64(reply[name])
+            for name in sorted(reply, key=str)
+            if name not in _READ and reply[name] is not None
+        }
+        if self.dropped:
+            residue["content"] = self.dropped
+        return encode(residue) if residue else b""
+
+
+def _cited_text(inner: Mapping[str, Any]) -> str:
+    content = inner.get("content")
+    found = (
+        [part.get("text") for part in content if isinstance(part, Mapping)]
+        if isinstance(content, list)
+        else []
+    )
+    return "".join([text for text in found if isinstance(text, str)])
+
+
+def _is_signed(block: dict[str, Any]) -> bool:
+    inner = block.get(REASONING)
+    if inner is None:
+        return False
+    return "redactedContent" in inner or "signature" in (inner.get("reasoningText") or {})
+
+
+def _invoked_model(reply: Mapping[str, Any]) -> str | None:
+    """The model that a prompt router chose, where the answer's trace says it."""
+    trace = reply.get("trace")
+    router = trace.get("promptRouter") if isinstance(trace, Mapping) else None
+    model = router.get("invokedModelId") if isinstance(router, Mapping) else None
+    return model if isinstance(model, str) else None
+
+
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner is not None}

@@ -1,0 +1,322 @@
+"""From a transcript to the messages of Converse, as JSON bytes.
+
+Each item is encoded once, when the transcript hands it over; a request joins what is there.
+"""
+
+# What is hard here
+# -----------------
+# The API wants user and assistant in turns, beginning with the user. So what follows in the same
+# role is put into the message before, as further blocks: of an encoded message only the last one
+# can still grow. What was read from a history of this API stands as it stood, message by message.
+#
+# Beside results some models take nothing (Llama, Mistral); a word of the assistant's stands between
+# for them. Claude wants its own reasoning signed; that of other models isn't sent to it.
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lutumpy.adapters.bedrock.decode import API, INVALID_INPUT, REASONING
+from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
+from lutumpy.core.encoding import Renamer
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    Item,
+    Message,
+    RefusalBlock,
+    ResultBlock,
+    TextBlock,
+    TextPart,
+    ToolResults,
+    Verbatim,
+)
+from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.bedrock.limits import CALL_ID, MAX_CALL_ID, MAX_NAME, NAME
+from lutumpy.rules.bedrock.models import is_claude, keeps_results_alone
+
+__all__ = ["ConverseEncoder", "Dialect", "dialect_of"]
+
+_OPENING = "(The beginning of this conversation is left out.)"
+"""What the user says before an answer with which a conversation begins: the user speaks first."""
+_BETWEEN = "(The results are noted.)"
+"""What the assistant says between results and a user's message, for models that keep them apart."""
+_SHOWN = "The document:"
+"""The text that a document wants beside it."""
+
+
+class Dialect(NamedTuple):
+    """What a model takes.
+
+    Attributes:
+        alone: Results stand alone in their message.
+        signs: It takes no reasoning without its signature.
+        blanks: It takes texts of white space.
+    """
+
+    alone: bool
+    signs: bool
+    blanks: bool
+
+
+def dialect_of(model: str | None) -> Dialect:
+    """What a model takes; of one that isn't known, what most take."""
+    claude = is_claude(model)
+    return Dialect(keeps_results_alone(model) is True, claude is True, claude is not False)
+
+
+class ConverseEncoder:
+    """The encoded form of a transcript for this API.
+
+    Args:
+        dialect: What the model takes.
+
+    Attributes:
+        holds_calls: Whether there are calls or results, beside which a request needs tools.
+    """
+
+    __slots__ = (
+        "_dialect",
+        "_ids",
+        "_last",
+        "_messages",
+        "_names",
+        "_original",
+        "_role",
+        "_system",
+        "_system_read",
+        "holds_calls",
+    )
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._system_read: bytes = b""
+        self._system: list[str] = []
+        self._messages: list[bytes] = []
+        # What the last message is: whose, whether it is a result's, and whether it was read.
+        self._role = ""
+        self._last = "nothing"
+        self._original = False
+        self.holds_calls: bool = False
+        self._ids = Renamer(CALL_ID, MAX_CALL_ID, "tooluse_")
+        self._names = Renamer(NAME, MAX_NAME, "tool_")
+
+    def copy(self) -> ConverseEncoder:
+        twin = ConverseEncoder(self._dialect)
+        twin._system_read = self._system_read
+        twin._system = self._system.copy()
+        twin._messages = self._messages.copy()
+        twin._role = self._role
+        twin._last = self._last
+        twin._original = self._original
+        twin.holds_calls = self.holds_calls
+        twin._ids = self._ids.copy()
+        twin._names = self._names.copy()
+        return twin
+
+    def add(self, item: Item) -> None:
+        if isinstance(item, Message):
+            self._add_message(item)
+        elif isinstance(item, AssistantTurn):
+            self._add_turn(item)
+        else:
+            self._add_results(item)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def system(self) -> bytes:
+        """The `system` of a request, or `b""`."""
+        if not self._system:
+            return self._system_read
+        read = json_values.decode(self._system_read) if self._system_read else []
+        return encode([*read, *text_blocks(self._system)])
+
+    def messages(self) -> list[bytes]:
+        """The `messages` of a request, one by one.
+
+        Raises:
+            TranscriptError: there is nothing to answer (rule K5).
+        """
+        if self._role == "assistant":
+            raise TranscriptError(
+                "there is nothing to answer: the transcript ends with the assistant, and Converse "
+                "isn't known to take the beginning of an answer; push a user message first"
+            )
+        if not self._messages:
+            raise TranscriptError(
+                "there is nothing to answer: a request of Converse needs a user message beside the "
+                "system's"
+            )
+        return self._messages.copy()
+
+    def history(self) -> bytes:
+        """The JSON array of everything encoded so far, whatever it ends with."""
+        return b"[" + b",".join(self._messages) + b"]"
+
+    # --- messages, one after another --------------------------------------------------------------
+
+    def _append(self, role: str, blocks: list[dict[str, Any]], last: str) -> None:
+        if not blocks:
+            return
+        if role == "assistant" and not self._messages:
+            self._write("user", encode(text_blocks([_OPENING])))
+        if self._dialect.alone and last == "user" and self._last == "results":
+            self._write("assistant", encode(text_blocks([_BETWEEN])))
+        content = encode(blocks)
+        if role == self._role:
+            self._extend(content)
+        else:
+            self._write(role, content)
+        self._last = last
+
+    def _write(self, role: str, content: bytes) -> None:
+        self._messages.append(b'{"role":"%b","content":%b}' % (role.encode(), content))
+        self._role, self._original = role, False
+
+    def _extend(self, content: bytes) -> None:
+        """More blocks for the last message."""
+        last = self._messages[-1]
+        if self._original:
+            message = json_values.decode(last)
+            given = message.get("content")
+            held = given if isinstance(given, list) else []
+            self._messages[-1] = encode(
+                {**message, "content": [*held, *json_values.decode(content)]}
+            )
+        else:
+            self._messages[-1] = last[:-2] + b"," + content[1:] + b"}"
+
+    def _append_original(self, entries: Iterable[bytes], role: str, last: str) -> None:
+        for entry in entries:
+            self._messages.append(entry)
+            self._role, self._last, self._original = role, last, True
+            self.holds_calls = self.holds_calls or b'"toolUse' in entry or b'"toolRes' in entry
+
+    def _add_message(self, message: Message) -> None:
+        verbatim = message.verbatim
+        if verbatim is not None and verbatim.api == API:
+            self._add_original(message, verbatim)
+            return
+        if message.role == "user":
+            blocks = [b for part in message.parts for b in part_blocks(part, "message")]
+            has_text = any("text" in block for block in blocks)
+            if not has_text and any("document" in block for block in blocks):
+                # "A text block must be included when using documents."
+                blocks = [*text_blocks([_SHOWN]), *blocks]
+            self._append("user", blocks, "user")
+            return
+        texts = [p.text for p in message.parts if isinstance(p, TextPart) and p.text.strip()]
+        if message.role == "assistant":
+            self._append("assistant", text_blocks(texts), "turn")
+        elif self._last == "nothing":
+            self._system += texts
+        else:
+            marked = [f"<system>\n{text}\n</system>" for text in texts]
+            self._append("user", text_blocks(marked), "user")
+
+    def _add_original(self, message: Message, verbatim: Verbatim) -> None:
+        if verbatim.system:
+            self._system_read = verbatim.entries[0]
+        else:
+            role = "assistant" if message.role == "assistant" else "user"
+            self._append_original(verbatim.entries, role, "user")
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def _add_turn(self, turn: AssistantTurn) -> None:
+        if turn.verbatim is not None and turn.verbatim.api == API:
+            entries = [
+                kept
+                for entry in turn.verbatim.entries
+                if (kept := self._without_reasoning(entry, turn))
+            ]
+            self._append_original(entries, "assistant", "turn")
+            return
+        blocks = self._own_blocks(turn) if turn.api == API else self._translate(turn)
+        self.holds_calls = self.holds_calls or any("toolUse" in block for block in blocks)
+        self._append("assistant", blocks, "turn")
+
+    def _without_reasoning(self, entry: bytes, turn: AssistantTurn) -> bytes:
+        if not turn.reasoning_dropped:
+            return entry
+        message = json_values.decode(entry)
+        content = message.get("content")
+        kept = [b for b in content if REASONING not in b] if isinstance(content, list) else []
+        return encode({**message, "content": kept}) if kept else b""
+
+    def _own_blocks(self, turn: AssistantTurn) -> list[dict[str, Any]]:
+        """The blocks as they were received; changed only where the API would refuse them, or
+        reasoning left them.
+        """
+        blocks: list[dict[str, Any]] = json_values.decode(turn.native) if turn.native else []
+        for call in turn.calls:
+            if call.answerable:
+                use = blocks[call.position]["toolUse"]
+                use["toolUseId"] = self._ids(call.id)
+                use["name"] = self._names(call.name)
+        return [block for block in blocks if self._goes_back(block, turn)]
+
+    def _goes_back(self, block: dict[str, Any], turn: AssistantTurn) -> bool:
+        text = block.get("text")
+        if isinstance(text, str):
+            return bool(text.strip()) or self._dialect.blanks
+        if REASONING not in block:
+            return True
+        told = block[REASONING].get("reasoningText")
+        unsigned = isinstance(told, dict) and "signature" not in told
+        return not turn.reasoning_dropped and not (unsigned and self._dialect.signs)
+
+    def _translate(self, turn: AssistantTurn) -> list[dict[str, Any]]:
+        """What another API's answer says, as blocks of this one (rule R2)."""
+        blocks: list[dict[str, Any]] = []
+        for block in turn.blocks:
+            if isinstance(block, (TextBlock, RefusalBlock)):
+                blocks += text_blocks([block.text])
+            elif isinstance(block, CallBlock) and block.answerable:
+                use = {
+                    "toolUseId": self._ids(block.id),
+                    "name": self._names(block.name),
+                    "input": _parse_input(block),
+                }
+                blocks.append({"toolUse": use})
+        return blocks
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _add_results(self, results: ToolResults) -> None:
+        self.holds_calls = True
+        if results.verbatim is not None and results.verbatim.api == API:
+            self._append_original(results.verbatim.entries, "user", "results")
+            return
+        self._append("user", [self._write_result(r) for r in results.results], "results")
+
+    def _write_result(self, result: ResultBlock) -> dict[str, Any]:
+        content: list[dict[str, Any]]
+        if isinstance(result.content, str):
+            content = text_blocks([result.content])
+        else:
+            content = [b for part in result.content for b in part_blocks(part, "result")]
+        written: dict[str, Any] = {"toolUseId": self._ids(result.call_id), "content": content}
+        if result.status != "ok":
+            # "cannot be empty when status value is error"
+            written["content"] = content or text_blocks(
+                [f"{result.name or 'tool'}: {result.status}"]
+            )
+            written["status"] = "error"
+        return {"toolResult": written}
+
+
+def _parse_input(call: CallBlock) -> dict[str, Any]:
+    """The arguments of another API's call as an object (rule R3)."""
+    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
+        return {"input": call.arguments}
+    try:
+        value = json_values.parse_arguments(call.arguments)
+    except (ValueError, RecursionError):
+        return {INVALID_INPUT: call.arguments}
+    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
+    return value if fits else {INVALID_INPUT: call.arguments}

@@ -1,0 +1,125 @@
+"""Errors of the API, of botocore and of the connection, in this library's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.bedrock.decode import API
+from lutumpy.adapters.provider_errors import adapter_error, shorten_text
+from lutumpy.errors import AdapterError
+from lutumpy.plain.safe_text import safe_str
+
+__all__ = ["event_error", "missing_sdk", "sdk_error"]
+
+_STATUS: Mapping[str, int] = {
+    "ValidationException": 400,
+    "AccessDeniedException": 403,
+    "ExpiredTokenException": 403,
+    "UnrecognizedClientException": 403,
+    "ResourceNotFoundException": 404,
+    "ModelTimeoutException": 408,
+    "ModelErrorException": 424,
+    "ModelStreamErrorException": 424,
+    "ModelNotReadyException": 429,
+    "ThrottlingException": 429,
+    "InternalServerException": 500,
+    "ServiceUnavailableException": 503,
+}
+"""The status of an error by its type: in the middle of a stream it has none of its own."""
+
+_PASSING = frozenset(
+    "InternalServerException ModelErrorException ModelNotReadyException ModelStreamErrorException "
+    "ModelTimeoutException ServiceUnavailableException ThrottlingException".split()
+)
+_CREDENTIALS = frozenset(
+    "NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound "
+    "TokenRetrievalError SSOError NoAuthTokenError".split()
+)
+_CONNECTION = frozenset(
+    "HTTPClientError ConnectionError ReadTimeoutError ResponseStreamingError IncompleteReadError "
+    "ParserError".split()
+)
+
+
+class _Answered(Exception):
+    """An error of the SDK with the attributes that those of the other SDKs have."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(safe_str(error))
+        response = getattr(error, "response", None)
+        found = response if isinstance(response, Mapping) else {}
+        told, meta = found.get("Error") or {}, found.get("ResponseMetadata") or {}
+        code = told.get("Code")
+        self.kind: str = code[:1].upper() + code[1:] if isinstance(code, str) else ""
+        self.body: Any = {"message": told.get("Message") or safe_str(error), "code": self.kind}
+        self.status_code: Any = meta.get("HTTPStatusCode") or _STATUS.get(self.kind)
+        self.request_id: Any = meta.get("RequestId")
+        self.response: Any = _Response(meta.get("HTTPHeaders") or {})
+
+
+class _Response:
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self.headers = headers
+
+
+def missing_sdk(error: ImportError) -> AdapterError:
+    """The SDK isn't installed; to be raised `from` the original."""
+    return AdapterError(
+        f"{API}: BedrockConverse needs {error.name or 'boto3'}; install it with: "
+        'python -m pip install ".[bedrock]" (in a clone)',
+        provider=API,
+        sent=False,
+    )
+
+
+def event_error(name: str, event: Mapping[str, Any]) -> AdapterError | None:
+    """The error that an event in a stream is; `None` for every other event."""
+    kind = name[:1].upper() + name[1:]
+    if not kind.endswith("Exception"):
+        return None
+    message = event.get("message") or event.get("originalMessage") or kind
+    status = event.get("originalStatusCode")
+    return AdapterError(
+        f"{API}: the provider answered with an error: {shorten_text(str(message))}",
+        provider=API,
+        status=status if type(status) is int else _STATUS.get(kind),
+        retryable=kind in _PASSING,
+        code=kind,
+    )
+
+
+def sdk_error(error: Exception) -> AdapterError | None:
+    """What was raised by botocore, or under it, in this library's words; to be raised `from` the
+    original. `None` for a bug, or something of the caller's.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    if "ClientError" in names and "botocore" in packages:
+        answered = _Answered(error)
+        found = adapter_error(answered, API)
+        found.retryable = found.retryable or answered.kind in _PASSING
+        return found
+    text = shorten_text(" ".join(safe_str(error).split()))
+    if "NoRegionError" in names:
+        return _unsent(
+            "no region is set: give BedrockConverse region=, or set AWS_REGION "
+            "(or AWS_DEFAULT_REGION)"
+        )
+    if names & _CREDENTIALS:
+        return _unsent(
+            f"no credentials can be used ({text.rstrip('.')}): set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, AWS_PROFILE or AWS_BEARER_TOKEN_BEDROCK, or give "
+            "BedrockConverse a boto3 client"
+        )
+    if packages & {"botocore", "urllib3", "aiohttp", "aiobotocore"}:
+        return AdapterError(
+            f"{API}: {text or type(error).__name__}",
+            provider=API,
+            retryable=bool(names & _CONNECTION),
+        )
+    return None
+
+
+def _unsent(what: str) -> AdapterError:
+    return AdapterError(f"{API}: {what}", provider=API, sent=False)

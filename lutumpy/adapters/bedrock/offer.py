@@ -1,0 +1,113 @@
+"""The offer's part of a request of Converse: the tools of `toolConfig`, and its choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lutumpy.adapters.bedrock.decode import API
+from lutumpy.adapters.tool_settings import settings_of
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.errors import DeclarationError, InvalidToolConstraints
+from lutumpy.plain import json_values
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
+from lutumpy.rules.bedrock.tools import check_tools
+from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
+
+__all__ = ["PLACEHOLDER", "tool_choice", "tool_list"]
+
+PLACEHOLDER: dict[str, Any] = {
+    "toolSpec": {
+        "name": "no_tools",
+        "description": "There are no tools now. Do not call this; answer in words.",
+        "inputSchema": {"json": {"type": "object", "properties": {}}},
+    }
+}
+"""Stands in a request that offers no tools while its history has calls: "The toolConfig field must
+be defined when using toolUse and toolResult content blocks."
+"""
+
+_PLAIN = API
+_STRICT = f"{API}:strict"
+
+
+def tool_list(offer: ToolOffering, strict: bool) -> bytes:
+    """The tools of a request, as a JSON array; rendered once for each offer, and each tool once for
+    all offers.
+
+    Raises:
+        InvalidToolConstraints: the API is known to refuse the offer.
+        DeclarationError: a tool asks for strict, and its schema has no strict form.
+    """
+    key = _STRICT if strict else _PLAIN
+    tools = offer.rendered.get(key)
+    if tools is None:
+        tools = b"[" + b",".join([_render(spec, strict) for spec in offer.specs]) + b"]"
+        refused = [
+            problem
+            for problem in check_tools(json_values.decode(tools) or None)
+            # Keys come from `provider=` alone, and one that isn't known may be newer than this.
+            if problem.certainty == "refused" and problem.rule != "converse.tool_keys"
+        ]
+        if refused:
+            names = ", ".join(dict.fromkeys([name for found in refused for name in found.tools]))
+            what = f"the tool {names}" if names else "the tools offered"
+            reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
+            raise InvalidToolConstraints(f"Converse refuses {what}: {reasons}")
+        offer.rendered[key] = tools
+    return tools
+
+
+def _render(spec: ToolSpec, strict: bool) -> bytes:
+    if spec.strict or (spec.strict is None and strict):
+        data = spec.rendered.get(_STRICT)
+        if data is None or (spec.strict and not data):
+            try:
+                schema = strict_schema(spec.schema, ANTHROPIC_STRICT)
+            except DeclarationError:
+                if spec.strict:
+                    raise
+                data = b""  # no strict form: asked only to have it where possible
+            else:
+                data = encode(_make(spec, schema, strict=True))
+            spec.rendered[_STRICT] = data
+        if data:
+            return data
+    data = spec.rendered.get(_PLAIN)
+    if data is None:
+        data = spec.rendered[_PLAIN] = encode(_make(spec, spec.schema, strict=False))
+    return data
+
+
+def _make(spec: ToolSpec, schema: Any, *, strict: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": spec.name}
+    # One that is empty is refused.
+    if spec.description:
+        made["description"] = spec.description
+    made["inputSchema"] = {"json": schema}
+    if strict:
+        made["strict"] = True
+    return {"toolSpec": {**made, **settings_of(spec, API, TOOL_SETTINGS)}}
+
+
+def tool_choice(offer: ToolOffering) -> dict[str, Any] | None:
+    """The `toolChoice` of a request, or `None` where leaving it out says the same.
+
+    The API has no switch for parallel calls, so an offer that wants one call at most says nothing
+    of it.
+
+    Raises:
+        InvalidToolConstraints: a call is required, and nothing is offered that could be called.
+    """
+    names = [spec.name for spec in offer.specs]
+    if offer.mode == "specific":
+        if offer.forced not in names:
+            raise InvalidToolConstraints(
+                f"the required tool {offer.forced!r} is not among the tools offered"
+            )
+        return {"tool": {"name": offer.forced}}
+    if offer.mode == "required":
+        if not names:
+            raise InvalidToolConstraints("a tool call is required, but no tool is offered")
+        return {"any": {}}
+    return None

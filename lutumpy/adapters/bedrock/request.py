@@ -1,0 +1,121 @@
+"""From a transcript and an offer to the fields of a request of Converse, as JSON bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.bedrock.decode import API
+from lutumpy.adapters.bedrock.encode import ConverseEncoder, dialect_of
+from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tool_list
+from lutumpy.adapters.sdk_body import Fields
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.errors import InvalidToolConstraints
+from lutumpy.plain.json_values import encode
+from lutumpy.rules.bedrock.messages import thinking_of
+from lutumpy.rules.bedrock.models import is_claude
+
+__all__ = ["check_forced", "encoder_of", "request_fields"]
+
+
+def request_fields(
+    transcript: Transcript,
+    offering: ToolOffering | None,
+    *,
+    model: str | None = None,
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+    strict: bool | None = None,
+    stream: bool = False,
+    extra: Mapping[str, Any],
+) -> Fields:
+    """The fields of a request's body as JSON bytes, without the model, which stands in the path;
+    `messages` last, since it grows.
+
+    Args:
+        model: For what depends on the model: reasoning, what stands beside results.
+        stream: Changes nothing: a stream is another operation.
+        extra: Further parameters; they win over what stands here, but tools stand beside the
+            offered ones, and settings beside ours.
+
+    Raises:
+        TranscriptError: there is nothing to answer.
+        InvalidToolConstraints: the API, or this model, is known to refuse the offer.
+        DeclarationError: a tool asks for strict, and its schema has no strict form.
+    """
+    settings: dict[str, Any] = {}
+    if max_output_tokens is not None:
+        settings["maxTokens"] = max_output_tokens
+    if temperature is not None:
+        settings["temperature"] = temperature
+    given = extra.get("inferenceConfig")
+    fields: Fields = {}
+    if settings and (given is None or isinstance(given, Mapping)):
+        fields["inferenceConfig"] = encode({**settings, **(given or {})})
+    if transcript.dropped:
+        transcript.refuse_dropped()
+    encoder = encoder_of(transcript, model)
+    if system := encoder.system():
+        fields["system"] = system
+    config = _tool_config(offering, model, bool(strict), extra, encoder.holds_calls)
+    if config:
+        fields["toolConfig"] = config
+    fields["messages"] = encoder.messages()
+    for name, value in extra.items():
+        if not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
+            fields[name] = encode(value)
+    return fields
+
+
+def _tool_config(
+    offering: ToolOffering | None,
+    model: str | None,
+    strict: bool,
+    extra: Mapping[str, Any],
+    needed: bool,
+) -> bytes:
+    """The `toolConfig`: the offered tools, the user's own beside them, and the choice."""
+    given = extra.get("toolConfig")
+    if given is not None and not isinstance(given, Mapping):
+        return encode(given)
+    own = dict(given or {})
+    choice = None if offering is None else tool_choice(offering)
+    if offering is not None and choice is not None and "toolChoice" not in own:
+        check_forced(offering, model, extra)
+        own["toolChoice"] = choice
+    offered = tool_list(offering, strict) if offering is not None and offering.specs else b""
+    beside = own.pop("tools", None)
+    listed = list(beside) if isinstance(beside, (list, tuple)) else []
+    if not offered and not listed and needed:
+        listed = [PLACEHOLDER]
+        own.pop("toolChoice", None)
+    entries = [offered[1:-1]] if offered else []
+    entries += [encode(tool) for tool in listed]
+    if not entries:
+        return encode(own) if own else b""
+    pieces = [b'"tools":[' + b",".join(entries) + b"]"]
+    pieces += [encode(name) + b":" + encode(value) for name, value in own.items()]
+    return b"{" + b",".join(pieces) + b"}"
+
+
+def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, Any]) -> None:
+    """Refuse what is known to be refused (rule C9).
+
+    Raises:
+        InvalidToolConstraints: Claude's thinking has a budget, which forbids a forced choice.
+    """
+    if offering.mode == "auto" or is_claude(model) is False:
+        return
+    if thinking_of(extra) == "enabled":
+        raise InvalidToolConstraints(
+            "a tool call can't be required while thinking is enabled with a budget: Claude refuses "
+            "the two together; use adaptive thinking, or require nothing"
+        )
+
+
+def encoder_of(transcript: Transcript, model: str | None) -> ConverseEncoder:
+    """The encoded form of a transcript, as a model takes it; see `ConverseEncoder`."""
+    dialect = dialect_of(model)
+    key = "".join([letter for letter, wanted in zip("asb", dialect, strict=True) if wanted])
+    return transcript.encoded(f"{API}:{key}", lambda: ConverseEncoder(dialect))

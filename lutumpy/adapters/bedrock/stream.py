@@ -1,0 +1,210 @@
+"""The stream decoder of ConverseStream: events in; text, reasoning and calls out as they arrive; at
+the end the turn that the API would have given unstreamed.
+"""
+
+# What is hard here
+# -----------------
+# Only calls, results and images have an event that begins them; texts and reasoning begin with
+# their first delta. A block isn't understood here: as soon as it is closed it goes to the reader of
+# whole answers, in the order in which the blocks began.
+#
+#   message: none -----> started ---------> stopped --------> finished
+#            no event    messageStart, or   messageStop       finish(); usage comes behind the
+#            yet         any block                            stop, in the event `metadata`
+#
+#   call:    begun -----> closed ---------> done (`CallDone` is reported)
+#                                           when another call began, or when the stop reason says
+#                                           that the answer wasn't cut
+#
+# A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
+# however whole its JSON looks, and the cut is only known from the stop reason behind it.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lutumpy.adapters.bedrock.blobs import with_base64
+from lutumpy.adapters.bedrock.decode import API, REASONING, BlockReader, is_cut
+from lutumpy.adapters.bedrock.errors import event_error
+from lutumpy.adapters.bedrock.stream_blocks import StreamedBlock, kind_of_delta
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, Started, TextDelta
+from lutumpy.errors import AdapterError
+
+__all__ = ["ConverseStreamDecoder"]
+
+
+class ConverseStreamDecoder:
+    """A `StreamDecoder` for the events of ConverseStream."""
+
+    __slots__ = ("_answer", "_blocks", "_calls", "_done", "_open", "_read", "_reader", "_turn")
+
+    def __init__(self) -> None:
+        # Everything of the answer but its content; `None` before anything has come.
+        self._answer: dict[str, Any] | None = None
+        self._blocks: list[StreamedBlock] = []
+        self._open: dict[int, StreamedBlock] = {}
+        self._reader = BlockReader()
+        # How many blocks the reader has got, how many calls began, and how many of them are done.
+        self._read = self._calls = self._done = 0
+        self._turn: AssistantTurn | None = None
+
+    def feed(self, chunk: Any) -> Sequence[Delta]:
+        """Take the next event: a dict with one key, as boto3 gives it. Unknown ones are ignored.
+
+        Raises:
+            AdapterError: an error in the middle of the stream; `.partial` is what had arrived.
+        """
+        deltas: list[Delta] = []
+        if not isinstance(chunk, Mapping):
+            return deltas
+        for name, event in chunk.items():
+            if isinstance(event, Mapping):
+                self._take(str(name), event, deltas)
+        return deltas
+
+    def _take(self, name: str, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        if name == "contentBlockDelta":
+            self._add_delta(event, deltas)
+        elif name == "contentBlockStart":
+            self._take_start(event, deltas)
+        elif name == "contentBlockStop":
+            block = self._open.get(_index(event))
+            if block is not None:
+                self._close([block], deltas)
+        elif name == "messageStart":
+            self._begin(deltas)
+        elif name == "messageStop":
+            self._begin(deltas)
+            self._note(event, ("stopReason",))
+            self._close(self._blocks[self._read :], deltas)
+        elif name == "metadata":
+            self._note(event, ())
+        elif (error := event_error(name, event)) is not None:
+            error.partial = self.partial()
+            raise error
+
+    def finish(self, request_id: str | None = None) -> AssistantTurn:
+        """The whole answer: what `BedrockConverse.response` gives for the same one unstreamed.
+
+        Raises:
+            AdapterError: the stream ended before the answer did; `.partial` is what had arrived.
+        """
+        if self._turn is None:
+            answer = self._answer or {}
+            if not isinstance(answer.get("stopReason"), str):
+                raise AdapterError(
+                    f"{API}: the stream ended before the answer did",
+                    provider=API,
+                    retryable=True,
+                    request_id=request_id,
+                    partial=self.partial(),
+                )
+            self._close(self._blocks[self._read :], [])
+            self._turn = self._reader.turn(answer, request_id)
+        return self._turn
+
+    def partial(self) -> AssistantTurn | None:
+        """What has arrived so far, marked as cut; `None` when nothing has."""
+        if self._answer is None:
+            return None
+        reader = BlockReader()
+        for block in self._blocks:
+            reader.read(with_base64(block.value()))
+        return replace(reader.turn(self._answer, None), cut=True)
+
+    # --- the answer -------------------------------------------------------------------------------
+
+    def _begin(self, deltas: list[Delta]) -> None:
+        if self._answer is None:
+            self._answer = {}
+            deltas.append(Started(None, None))
+
+    def _note(self, event: Mapping[str, Any], once: tuple[str, ...]) -> None:
+        """Take what an event says of the whole answer; of what stands in `once`, the first."""
+        answer = self._answer = {} if self._answer is None else self._answer
+        for key, value in event.items():
+            if key != "p" and value is not None and not (key in once and key in answer):
+                answer[key] = value
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def _take_start(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        start = event.get("start")
+        if not isinstance(start, Mapping):
+            return
+        kind = next((str(key) for key, value in start.items() if value is not None), "")
+        inner = start.get(kind)
+        if isinstance(inner, Mapping):
+            self._open_block(_index(event), kind, inner, deltas)
+
+    def _open_block(
+        self, index: int, kind: str, start: Mapping[str, Any], deltas: list[Delta]
+    ) -> StreamedBlock:
+        self._begin(deltas)
+        previous = self._open.get(index)
+        if previous is not None:
+            self._close([previous], deltas)
+        block = StreamedBlock(kind, start)
+        self._blocks.append(block)
+        self._open[index] = block
+        if block.is_client_call:
+            block.call = self._calls
+            self._calls += 1
+            self._read_closed(deltas)
+            deltas.append(CallDelta(block.call, block.id, block.name, ""))
+        return block
+
+    def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        delta = event.get("delta")
+        if not isinstance(delta, Mapping):
+            return
+        index = _index(event)
+        block = self._open.get(index)
+        kind = kind_of_delta(delta)
+        if block is None or (block.kind != kind and kind in ("text", REASONING)):
+            # A call's arguments without the event that names it say nothing.
+            if kind not in ("text", REASONING):
+                return
+            block = self._open_block(index, kind, {}, deltas)
+        piece = block.add(delta)
+        shown = block.readable(piece) if piece else ""
+        if shown:
+            deltas.append(_make_delta(block, shown))
+
+    def _close(self, blocks: Sequence[StreamedBlock], deltas: list[Delta]) -> None:
+        for block in blocks:
+            if block.closed:
+                continue
+            block.closed = True
+            for index in [k for k, opened in self._open.items() if opened is block]:
+                del self._open[index]
+            if block.half:
+                deltas.append(_make_delta(block, "\ufffd"))
+        self._read_closed(deltas)
+
+    def _read_closed(self, deltas: list[Delta]) -> None:
+        """Read the blocks that are closed, and report the calls that are done."""
+        while self._read < len(self._blocks) and self._blocks[self._read].closed:
+            self._reader.read(with_base64(self._blocks[self._read].value()))
+            self._read += 1
+        if self._done == self._calls:
+            return
+        stop = (self._answer or {}).get("stopReason")
+        sure = self._calls if isinstance(stop, str) and not is_cut(stop) else self._calls - 1
+        while self._done < min(sure, len(self._reader.calls)):
+            deltas.append(CallDone(self._done, self._reader.calls[self._done]))
+            self._done += 1
+
+
+def _make_delta(block: StreamedBlock, piece: str) -> Delta:
+    if block.call >= 0:
+        return CallDelta(block.call, block.id, block.name, piece)
+    return ReasoningDelta(piece) if block.kind == REASONING else TextDelta(piece)
+
+
+def _index(event: Mapping[str, Any]) -> int:
+    index = event.get("contentBlockIndex")
+    return index if type(index) is int else 0

@@ -1,0 +1,175 @@
+"""A content block of a streamed answer, as far as it has arrived."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from lutumpy.adapters.bedrock.decode import REASONING, UnparsedInput
+from lutumpy.plain import json_values
+from lutumpy.rules.bedrock.limits import SERVER_TOOL
+
+__all__ = ["StreamedBlock", "kind_of_delta"]
+
+_HIGH_SURROGATES = ("\ud800", "\udbff")
+
+
+def kind_of_delta(delta: Mapping[str, Any]) -> str:
+    """Which kind of block a delta belongs to: its own key, but citations stand beside text."""
+    key = next((str(name) for name, value in delta.items() if value is not None), "")
+    return "text" if key == "citation" else key
+
+
+class StreamedBlock:
+    """A content block as far as it has arrived.
+
+    Args:
+        kind: The key of the block, as `toolUse`.
+        start: What stood under it in its first event; empty for one that begins with a delta.
+
+    Attributes:
+        kind: The key of the block.
+        id: The id of a call.
+        name: The name of the tool, of a call.
+        call: Which call for the client it is; -1 for none.
+        closed: Nothing more is taken.
+        json: The pieces of a call's input.
+        half: The first half of a character that was cut in two.
+    """
+
+    __slots__ = (
+        "_citations",
+        "_listed",
+        "_redacted",
+        "_signature",
+        "_start",
+        "_texts",
+        "call",
+        "closed",
+        "half",
+        "id",
+        "json",
+        "kind",
+        "name",
+    )
+
+    def __init__(self, kind: str, start: Mapping[str, Any]) -> None:
+        self.kind: str = kind
+        self._start = start
+        self.id: str = _clean(start.get("toolUseId"))
+        self.name: str = _clean(start.get("name"))
+        self.call: int = -1
+        self.closed: bool = False
+        self.json: list[str] = []
+        self.half: str = ""
+        self._texts: list[str] = []
+        self._signature: list[str] = []
+        self._redacted: list[Any] = []
+        self._citations: list[Any] = []
+        # What deltas of other kinds hold: the parts of a result, pieces of an image.
+        self._listed: list[Any] = []
+
+    @property
+    def is_client_call(self) -> bool:
+        """Whether it is a call that a program answers."""
+        return self.kind == "toolUse" and self._start.get("type") != SERVER_TOOL
+
+    def add(self, delta: Mapping[str, Any]) -> str:
+        """Add a delta; returns the text in it that may be reported, or an empty one."""
+        if (citation := delta.get("citation")) is not None:
+            self._citations.append(citation)
+        value = delta.get(self.kind)
+        if self.kind == "text":
+            return self._keep(self._texts, value)
+        if self.kind == "toolUse":
+            piece = value.get("input") if isinstance(value, Mapping) else None
+            kept = self._keep(self.json, piece)
+            return kept if self.call >= 0 else ""
+        if self.kind == REASONING:
+            return self._add_reasoning(value) if isinstance(value, Mapping) else ""
+        if isinstance(value, list):
+            self._listed += value
+        elif value is not None:
+            self._listed.append(value)
+        return ""
+
+    @staticmethod
+    def _keep(pieces: list[str], piece: Any) -> str:
+        if not isinstance(piece, str) or not piece:
+            return ""
+        pieces.append(piece)
+        return piece
+
+    def _add_reasoning(self, value: Mapping[str, Any]) -> str:
+        self._keep(self._signature, value.get("signature"))
+        if value.get("redactedContent"):
+            self._redacted.append(value["redactedContent"])
+        return self._keep(self._texts, value.get("text"))
+
+    def readable(self, piece: str) -> str:
+        """`piece` as text that can be encoded: half a character at its end waits for the other
+        half.
+        """
+        piece, self.half = self.half + piece, ""
+        if _HIGH_SURROGATES[0] <= piece[-1] <= _HIGH_SURROGATES[1]:
+            piece, self.half = piece[:-1], piece[-1]
+        return json_values.clean_text(piece)
+
+    def value(self) -> dict[str, Any]:
+        """The block as a whole answer would hold it."""
+        text = "".join(self._texts)
+        if self.kind == "text":
+            if self._citations:
+                content = {"content": [{"text": text}], "citations": self._citations}
+                return {"citationsContent": content}
+            return {"text": text}
+        if self.kind == REASONING:
+            return {REASONING: self._reasoning(text)}
+        if self.kind == "toolUse":
+            return {"toolUse": {**self._start, "input": self._input()}}
+        if self.kind == "toolResult":
+            given = self._start.get("content")
+            parts: list[Any] = [*(given if isinstance(given, list) else ()), *self._listed]
+            return {"toolResult": {**self._start, "content": parts}}
+        value = dict(self._start)
+        for piece in self._listed:
+            if isinstance(piece, Mapping):
+                value.update(piece)
+        return {self.kind: value}
+
+    def _reasoning(self, text: str) -> dict[str, Any]:
+        if self._redacted and not text:
+            return {"redactedContent": _joined_blob(self._redacted)}
+        told: dict[str, Any] = {"text": text}
+        if self._signature:
+            told["signature"] = "".join(self._signature)
+        return {"reasoningText": told}
+
+    def _input(self) -> Any:
+        text = "".join(self.json)
+        if not text.strip():
+            given = self._start.get("input")
+            return {} if given is None else given
+        try:
+            return json_values.decode(text)
+        except (ValueError, RecursionError):
+            return UnparsedInput(json_values.clean_text(text))
+
+
+def _clean(value: Any) -> str:
+    return json_values.clean_text(value) if isinstance(value, str) else ""
+
+
+def _joined_blob(pieces: list[Any]) -> str:
+    """Pieces of bytes as one base64 text: each is bytes from the SDK, or base64 of its own."""
+    if len(pieces) == 1 and isinstance(pieces[0], str):
+        return pieces[0]
+    joined = b""
+    for piece in pieces:
+        try:
+            joined += base64.b64decode(piece) if isinstance(piece, str) else bytes(piece)
+        except (binascii.Error, ValueError, TypeError):
+            continue
+    return base64.b64encode(joined).decode("ascii")

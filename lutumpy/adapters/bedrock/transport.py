@@ -1,0 +1,313 @@
+"""The way of a request through boto3: ready JSON bytes in, the raw answer or an open stream out.
+
+The client's own methods are called, so that credentials, regions, signatures, retries, timeouts and
+proxies stay the SDK's. Its public events put the body in (`before-call`) and show the answer as it
+came (`before-parse`), so that an older service model neither refuses nor loses a field.
+"""
+
+# What is hard here
+# -----------------
+# Handlers belong to a client, and requests run side by side. So the handlers are registered once
+# for each client, and find their request in a context variable: boto3 calls them in the thread of
+# the request, aiobotocore in its task. Requests of the user's own have none there, and pass.
+#
+# boto3 has no async client. With one of aiobotocore requests are awaited; with one of boto3 they
+# run in threads.
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from lutumpy.adapters.bedrock.errors import missing_sdk, sdk_error
+from lutumpy.adapters.replies import SdkReply
+from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
+from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
+
+__all__ = ["BotoTransport"]
+
+_OPERATIONS = ("Converse", "ConverseStream")
+_HANDLER = "lutumpy"
+_END: Any = object()
+
+
+class _Request:
+    """One request on its way.
+
+    Attributes:
+        body: What is sent.
+        headers: Further headers.
+        raw: The answer as it came.
+    """
+
+    __slots__ = ("body", "headers", "raw")
+
+    def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
+        self.body = body
+        self.headers = headers
+        self.raw: bytes | None = None
+
+
+_CURRENT: ContextVar[_Request | None] = ContextVar("lutumpy_bedrock_request", default=None)
+
+
+def _put_body(params: dict[str, Any], **_: Any) -> None:
+    request = _CURRENT.get()
+    if request is not None:
+        params["body"] = request.body
+        params["headers"].update(request.headers)
+
+
+def _keep_answer(response_dict: Mapping[str, Any], **_: Any) -> None:
+    request = _CURRENT.get()
+    body = response_dict.get("body")
+    if request is not None and isinstance(body, bytes):
+        request.raw = body
+
+
+class BotoTransport:
+    """Sends ready JSON bytes through a client of boto3 or aiobotocore.
+
+    Args:
+        client: The user's client for `bedrock-runtime`; `None` makes one at the first request.
+        make_async: The same as `make_sync`, since boto3 has no other.
+        make_sync: Makes a client; it imports the SDK.
+        headers: Further headers for every request.
+        timeout: Seconds for each request; with a client made here only.
+    """
+
+    __slots__ = ("_given", "_headers", "_make", "_own")
+
+    def __init__(
+        self,
+        *,
+        client: Any | None,
+        make_async: Callable[[], Any],
+        make_sync: Callable[[], Any],
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        if client is not None and timeout is not None:
+            raise TypeError(
+                "timeout is for a client made here; give a client of boto3 its own, as "
+                "config=Config(read_timeout=...)"
+            )
+        self._given = client
+        self._make = make_sync
+        self._own: Any = None
+        self._headers = dict(headers or {})
+
+    async def send(self, body: bytes) -> SdkReply:
+        """Send `body`, a JSON object with the model in it.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or no client can be made.
+        """
+        if self._given is None or not _is_async(self._given):
+            sent: SdkReply = await _in_thread(lambda: self.send_sync(body))
+            return sent
+        model, request = self._prepare(body)
+        token = _CURRENT.set(request)
+        try:
+            reply = await _ready(self._given).converse(**_arguments(model))
+            return _read_reply(reply, request)
+        except Exception as error:
+            _raise_in_our_words(error)
+            raise
+        finally:
+            _CURRENT.reset(token)
+
+    def send_sync(self, body: bytes) -> SdkReply:
+        """The same without an event loop.
+
+        Raises:
+            AdapterError: the request failed after the SDK's own retries, or no client can be made.
+            TypeError: the client that was given is one of aiobotocore.
+        """
+        client = self._sync_client()
+        model, request = self._prepare(body)
+        token = _CURRENT.set(request)
+        try:
+            return _read_reply(client.converse(**_arguments(model)), request)
+        except Exception as error:
+            _raise_in_our_words(error)
+            raise
+        finally:
+            _CURRENT.reset(token)
+
+    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+        """Send `body` when the result is entered; it gives the events as the SDK does.
+
+        Errors of the SDK and of the connection are raised as `AdapterError` with `.partial`.
+        """
+
+        async def open_response() -> Any:
+            if self._given is None or not _is_async(self._given):
+                return _Threaded(await _in_thread(lambda: self._open(body)))
+            model, request = self._prepare(body)
+            token = _CURRENT.set(request)
+            try:
+                return _Opened(await _ready(self._given).converse_stream(**_arguments(model)))
+            finally:
+                _CURRENT.reset(token)
+
+        return SdkStream(open_response, decoder, _read_error)
+
+    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+        """The same without an event loop."""
+        return SdkStreamSync(lambda: self._open(body), decoder, _read_error)
+
+    def _open(self, body: bytes) -> _Opened:
+        client = self._sync_client()
+        model, request = self._prepare(body)
+        token = _CURRENT.set(request)
+        try:
+            return _Opened(client.converse_stream(**_arguments(model)))
+        finally:
+            _CURRENT.reset(token)
+
+    def client(self) -> Any:
+        """The client that requests go through; `None` before one is made here."""
+        return self._given if self._given is not None else self._own
+
+    async def aclose(self) -> None:
+        """Close the client that was made here; the next request makes another."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the client that was made here; the next request makes another."""
+        client, self._own = self._own, None
+        if client is not None:
+            client.close()
+
+    def _sync_client(self) -> Any:
+        if self._given is not None:
+            if _is_async(self._given):
+                raise TypeError(
+                    f"{type(self._given).__name__} is an async client: use collect() or respond(), "
+                    "or give BedrockConverse a client of boto3"
+                )
+            return _ready(self._given)
+        if self._own is None:
+            try:
+                self._own = self._make()
+            except Exception as error:
+                if isinstance(error, ImportError):
+                    raise missing_sdk(error) from error
+                _raise_in_our_words(error)
+                raise
+        return _ready(self._own)
+
+    def _prepare(self, body: bytes) -> tuple[str, _Request]:
+        fields = json_values.decode(body)
+        model = str(fields.pop("model", ""))
+        return model, _Request(json_values.encode(fields), self._headers)
+
+
+class _Opened:
+    """An open stream with what a stream of other SDKs has."""
+
+    def __init__(self, answer: Any) -> None:
+        self.response = _Headers(answer)
+        self._stream = answer["stream"]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._stream)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return aiter(self._stream)
+
+    def close(self) -> Any:
+        """Give the connection up; what aiobotocore gives is awaited."""
+        found = self._stream.close()
+        return found if inspect.isawaitable(found) else None
+
+
+class _Headers:
+    def __init__(self, answer: Any) -> None:
+        request_id = _request_id(answer)
+        self.headers: dict[str, str] = {} if request_id is None else {"x-request-id": request_id}
+
+
+class _Threaded:
+    """A stream of boto3 for an event loop: each event is waited for in a thread."""
+
+    def __init__(self, opened: _Opened) -> None:
+        self.response = opened.response
+        self._opened = opened
+        self._events = iter(opened)
+
+    def __aiter__(self) -> _Threaded:
+        return self
+
+    async def __anext__(self) -> Any:
+        event = await _in_thread(lambda: next(self._events, _END))
+        if event is _END:
+            raise StopAsyncIteration
+        return event
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._opened.close()
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    from anyio import to_thread  # with the extra, and only where boto3 is awaited
+
+    return await to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+def _ready(client: Any) -> Any:
+    """The client with this module's handlers; registering them again changes nothing."""
+    meta = getattr(client, "meta", None)
+    if meta is not None:
+        for name in _OPERATIONS:
+            place = f"bedrock-runtime.{name}"
+            key = f"{_HANDLER}.{name}"
+            meta.events.register(f"before-call.{place}", _put_body, unique_id=f"{key}.body")
+            meta.events.register(f"before-parse.{place}", _keep_answer, unique_id=f"{key}.raw")
+    return client
+
+
+def _arguments(model: str) -> dict[str, Any]:
+    # The messages are replaced by the body.
+    return {"modelId": model, "messages": [{"role": "user", "content": [{"text": "-"}]}]}
+
+
+def _is_async(client: Any) -> bool:
+    packages = {kind.__module__.partition(".")[0] for kind in type(client).__mro__}
+    return "aiobotocore" in packages or inspect.iscoroutinefunction(
+        getattr(client, "converse", None)
+    )
+
+
+def _read_reply(reply: Any, request: _Request) -> SdkReply:
+    if request.raw is not None:
+        return SdkReply(request.raw, _request_id(reply))
+    # A client of the user's own, as in tests, may give a ready answer.
+    from lutumpy.adapters.bedrock.blobs import with_base64
+
+    return SdkReply(json_values.encode(with_base64(reply)), _request_id(reply))
+
+
+def _request_id(reply: Any) -> str | None:
+    meta = reply.get("ResponseMetadata") if isinstance(reply, Mapping) else None
+    found = meta.get("RequestId") if isinstance(meta, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _read_error(error: Exception, reading: bool) -> AdapterError | None:
+    return sdk_error(error)
+
+
+def _raise_in_our_words(error: Exception) -> None:
+    """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and
+    passes.
+    """
+    found = sdk_error(error)
+    if found is not None:
+        raise found from error

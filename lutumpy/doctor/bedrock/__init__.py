@@ -1,0 +1,1 @@
+"""What mends a history of Amazon Bedrock's Converse."""

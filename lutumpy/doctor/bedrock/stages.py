@@ -1,0 +1,278 @@
+"""What mends a history of Converse: the doctor's table of its rules.
+
+What the rules require, and how sure a refusal is, stands in `rules/bedrock/catalogue.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lutumpy.doctor.bedrock.blocks import (
+    drop_cache_point,
+    drop_reasoning,
+    drop_type,
+    drop_unknown_keys,
+    fill_empty_error,
+    mend_block,
+    mend_input,
+    mend_names,
+    mend_result_content,
+    mend_result_json,
+    mend_status,
+    mend_text,
+)
+from lutumpy.doctor.bedrock.ids import mend_ids, mend_repeats
+from lutumpy.doctor.bedrock.media import (
+    add_text,
+    mend_document_format,
+    mend_document_name,
+    mend_image_format,
+    move_out_of_result,
+)
+from lutumpy.doctor.bedrock.messages import (
+    drop_empty_message,
+    join_neighbours,
+    mend_content,
+    mend_message,
+    mend_role,
+    write_system_as_user,
+)
+from lutumpy.doctor.bedrock.order import mend_calls_last, mend_order, mend_reasoning_first
+from lutumpy.doctor.bedrock.pairing import mend_pairing, mend_speakers
+from lutumpy.doctor.bedrock.spelling import SPELLING
+from lutumpy.doctor.catalogue import (
+    Mending,
+    all_at_once,
+    for_any_certainty,
+    one_by_one,
+    rows_of,
+    stages_of,
+)
+from lutumpy.doctor.conversion import conversion_to
+from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.rules.bedrock.catalogue import RULES
+
+__all__ = ["ROWS", "SPELLING", "STAGES"]
+
+# The order of the stages:
+#
+#   nesting, encoding        first, so that everything after them sees JSON that can be compared
+#   conversion               before shapes are mended: what is odd here may be right in another API
+#   entries .. errors        each message and block by itself, from the outside in
+#   call ids, repeated ids   before pairing, which goes by ids
+#   media                    blocks that are to be moved next are whole then
+#   system roles, speakers   blocks in the wrong role make other turns, so they come before pairing
+#   pairing                  results to their calls, each turn's in one message
+#   neighbours               what stands in a row then: a lost message between two of one role has
+#                            been found by pairing, where calls or results were in it
+#   calls last, reasoning    the order inside a turn, when its calls and results are settled
+#   empty messages           what the stages before have emptied
+#   documents                what stands beside them is known
+#   reused ids, order        what works and is unwise, when everything else is whole
+_ORDER = (
+    "nesting",
+    "encoding",
+    "conversion",
+    "entries",
+    "contents",
+    "blocks",
+    "block fields",
+    "call names",
+    "call fields",
+    "empty texts",
+    "errors",
+    "call ids",
+    "repeated ids",
+    "media",
+    "system roles",
+    "speakers",
+    "pairing",
+    "empty messages",
+    "neighbours",
+    "calls last",
+    "reasoning first",
+    "documents",
+    "reused ids",
+    "order",
+)
+# Whichever rule a message of another API breaks first, no host of this one can read it.
+_CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
+_REQUEST_IS_LEFT = (
+    "repairs don't touch the request's tools, and the messages don't show what should be declared"
+)
+_MODEL_DECIDES = "the program has to choose another model, or to show something else"
+
+_MENDINGS: Mapping[str, Mending] = {
+    "converse.nesting": Mending(
+        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
+    ),
+    "converse.encoding": Mending(
+        one_by_one("encoding", replace_characters),
+        repairs=("replace_characters",),
+        although_unsure=True,
+    ),
+    "converse.messages": Mending(
+        _CONVERT,
+        one_by_one("entries", mend_message),
+        repairs=("drop_key", "drop_empty", "move_message", "convert_message", "drop_reasoning"),
+        left="a text or a number among the messages doesn't show who said it; "
+        "an empty list can't be filled",
+    ),
+    "converse.role": Mending(
+        _CONVERT,
+        one_by_one("entries", mend_role),
+        repairs=("set_role", "convert_message", "drop_reasoning"),
+        left="a message whose role neither its name nor its blocks show",
+    ),
+    "converse.system_role": Mending(
+        one_by_one("system roles", write_system_as_user), repairs=("set_role",)
+    ),
+    "converse.content": Mending(
+        _CONVERT,
+        one_by_one("contents", mend_content),
+        repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
+        left="the only message, if it is empty",
+    ),
+    "converse.empty_content": Mending(
+        one_by_one("empty messages", drop_empty_message),
+        repairs=("drop_empty",),
+        left="the only message, if it is empty",
+    ),
+    "converse.block": Mending(
+        _CONVERT,
+        one_by_one("blocks", mend_block),
+        repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
+        left="blocks of an unknown kind, and what is wrong inside one: "
+        "the program has to express them in another way",
+    ),
+    "converse.block_keys": Mending(
+        one_by_one("block fields", drop_unknown_keys),
+        repairs=("drop_key",),
+        left="keys of what stands deeper in a block than calls, results, images and documents",
+    ),
+    "converse.text": Mending(
+        one_by_one("block fields", mend_text), repairs=("drop_empty", "set_content")
+    ),
+    "converse.blank_text": Mending(one_by_one("empty texts", mend_text), repairs=("drop_empty",)),
+    "converse.blank_result": Mending(
+        one_by_one("empty texts", mend_text), repairs=("drop_empty",), although_unsure=True
+    ),
+    "converse.tool_use_id": Mending(
+        all_at_once("call ids", mend_ids), repairs=("replace_id", "match_result", "drop_result")
+    ),
+    "converse.tool_use_name": Mending(
+        all_at_once("call names", mend_names), repairs=("rename_tool",)
+    ),
+    "converse.tool_use_input": Mending(
+        one_by_one("call fields", mend_input), repairs=("wrap_arguments",)
+    ),
+    "converse.tool_use_type": Mending(one_by_one("call fields", drop_type), repairs=("drop_key",)),
+    "converse.result_content": Mending(
+        one_by_one("call fields", mend_result_content), repairs=("set_content",)
+    ),
+    "converse.result_json": Mending(
+        one_by_one("call fields", mend_result_json), repairs=("set_content",)
+    ),
+    "converse.result_status": Mending(
+        one_by_one("call fields", mend_status), repairs=("set_field",)
+    ),
+    "converse.empty_error": Mending(
+        one_by_one("errors", fill_empty_error), repairs=("set_content",)
+    ),
+    "converse.image_type": Mending(
+        one_by_one("media", mend_image_format),
+        repairs=("set_field",),
+        left="files that have to be converted first",
+    ),
+    "converse.document_type": Mending(
+        one_by_one("media", mend_document_format),
+        repairs=("set_field",),
+        left="files that have to be converted first",
+    ),
+    "converse.document_name": Mending(
+        one_by_one("media", mend_document_name), repairs=("set_field",), although_unsure=True
+    ),
+    "converse.document_text": Mending(one_by_one("documents", add_text), repairs=("set_content",)),
+    "converse.media_source": Mending(left="what is to be shown is missing"),
+    "converse.video_for_model": Mending(left=_MODEL_DECIDES),
+    "converse.s3_for_model": Mending(left="the program has to read the file first"),
+    "converse.result_media": Mending(
+        one_by_one("media", move_out_of_result), repairs=("move_content",)
+    ),
+    "converse.cache_point": Mending(
+        one_by_one("block fields", drop_cache_point),
+        repairs=("drop_key",),
+        left="cache points in `system` and in tools: repairs change only the messages",
+    ),
+    "converse.reasoning_block": Mending(
+        one_by_one("block fields", drop_reasoning), repairs=("drop_reasoning",)
+    ),
+    "converse.system": Mending(left="repairs change only the messages"),
+    "converse.first_user": Mending(left="the program knows what the user said first"),
+    "converse.alternation": Mending(
+        all_at_once("neighbours", join_neighbours),
+        repairs=("move_content",),
+        although_unsure=True,
+    ),
+    "converse.last_user": Mending(left="the program knows what the user says next"),
+    "converse.block_role": Mending(
+        all_at_once("speakers", mend_speakers),
+        all_at_once("pairing", mend_pairing),
+        repairs=(
+            "set_role",
+            "move_call",
+            "drop_duplicate",
+            "move_result",
+            "drop_result",
+            "drop_reasoning",
+        ),
+        left="what the model shows: few hosts look at it",
+    ),
+    "converse.unique_ids": Mending(
+        all_at_once("repeated ids", mend_repeats), repairs=("rename_id",)
+    ),
+    "converse.reused_id": Mending(all_at_once("reused ids", mend_repeats), repairs=("rename_id",)),
+    "converse.results_after_calls": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("close_call", "move_result")
+    ),
+    "converse.results_first": Mending(
+        all_at_once("pairing", mend_pairing),
+        repairs=("move_result", "close_call"),
+        although_unsure=True,
+    ),
+    "converse.result_order": Mending(all_at_once("order", mend_order), repairs=("move_result",)),
+    "converse.call_for_result": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("move_result", "drop_result")
+    ),
+    "converse.single_result": Mending(
+        all_at_once("pairing", mend_pairing), repairs=("drop_result",)
+    ),
+    "converse.calls_last": Mending(
+        all_at_once("calls last", mend_calls_last),
+        repairs=("move_content",),
+        left="reasoning and calls of the provider's own tools, which keep their places",
+    ),
+    "converse.results_alone": Mending(
+        left="what the user says beside results has no other place before the answer"
+    ),
+    "converse.signature": Mending(
+        one_by_one("block fields", drop_reasoning), repairs=("drop_reasoning",)
+    ),
+    "converse.reasoning_for_model": Mending(
+        one_by_one("block fields", drop_reasoning), repairs=("drop_reasoning",)
+    ),
+    "converse.reasoning_first": Mending(
+        all_at_once("reasoning first", mend_reasoning_first),
+        repairs=("move_content",),
+        left="lost reasoning can't be made up, because it is signed: "
+        "send the request without a budget",
+    ),
+    "converse.tool_config": Mending(left=_REQUEST_IS_LEFT),
+    "converse.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+}
+
+ROWS = rows_of(RULES, _MENDINGS)
+"""Every rule, with what is done about it."""
+
+STAGES = stages_of(_ORDER, _MENDINGS)
+"""What is mended first, and so on."""

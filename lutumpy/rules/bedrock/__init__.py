@@ -1,0 +1,1 @@
+"""The law of Amazon Bedrock's Converse."""

@@ -1,0 +1,83 @@
+"""What models at Bedrock differ in, read from their names. Unknown names forbid nothing.
+
+A name is a model id (`amazon.nova-lite-v1:0`), one of an inference profile (a region before it,
+`us.`), or an ARN that ends with either. An ARN of an application's own profile says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "family",
+    "is_claude",
+    "keeps_results_alone",
+    "model_refusal",
+    "takes_films",
+    "takes_neighbours",
+]
+
+_ID = re.compile(
+    r"(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|global)\.)?"
+    r"(ai21|amazon|anthropic|cohere|deepseek|google|luma|meta|minimax|mistral|moonshot|moonshotai|"
+    r"nvidia|openai|qwen|stability|twelvelabs|writer|zai)\.[a-z0-9]"
+)
+# A model's version is written with digits: `us.amazon.nova-micro-v1:O` was refused [recorded].
+_WRONG_VERSION = re.compile(r":(?![0-9])")
+_OF_A_MODEL = re.compile(r"arn:[^/]*:(?:foundation-model|inference-profile)/(.*)")
+
+INVALID = "The provided model identifier is invalid."
+"""What the API says of a model that it doesn't know [recorded]."""
+
+# Of all models without on-demand throughput only this one's refusal is recorded.
+NEEDS_PROFILE = frozenset({"deepseek.r1-v1:0"})
+
+
+def family(model: str | None) -> str | None:
+    """Who made a model, as `amazon`; `None` where its name doesn't say."""
+    found = _ID.match(_bare(model))
+    return found[1] if found is not None else None
+
+
+def _bare(model: str | None) -> str:
+    named = _OF_A_MODEL.match(model or "")
+    return named[1] if named is not None else model or ""
+
+
+def is_claude(model: str | None) -> bool | None:
+    """Whether it is a Claude; `None` where the name doesn't say."""
+    made_by = family(model)
+    return None if made_by is None else made_by == "anthropic"
+
+
+def takes_films(model: str | None) -> bool | None:
+    """Whether a model is shown films: Nova is, Claude isn't [recorded]; `None` for others."""
+    return {"amazon": True, "twelvelabs": True, "anthropic": False}.get(family(model) or "")
+
+
+def takes_neighbours(model: str | None) -> bool | None:
+    """Whether two user messages may stand in a row: Titan and Nova took them [recorded]."""
+    made_by = family(model)
+    return None if made_by is None else made_by == "amazon"
+
+
+def keeps_results_alone(model: str | None) -> bool | None:
+    """Whether results may have nothing beside them: so Llama and Mistral [reported]; Claude and
+    Nova take text there [recorded].
+    """
+    return {"meta": True, "mistral": True, "anthropic": False, "amazon": False}.get(
+        family(model) or ""
+    )
+
+
+def model_refusal(model: str) -> str | None:
+    """What the API says of a model's name as it is, or `None`."""
+    if model in NEEDS_PROFILE:
+        return (
+            f"Invocation of model ID {model} with on-demand throughput isn’t supported. Retry your "  # noqa: RUF001
+            "request with the ID or ARN of an inference profile that contains this model."
+        )
+    if model.startswith("arn:") or model in ("", None):
+        return None
+    known = _ID.match(model) is not None and _WRONG_VERSION.search(model) is None
+    return None if known else INVALID

@@ -1,0 +1,131 @@
+"""Converse at the test server: models in the path, frames, signed reasoning, counts of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from lutumpy.apis import Api
+from lutumpy.errors import Problem
+from lutumpy.testing.api_server import (
+    CREATE,
+    ApiServer,
+    Json,
+    Query,
+    Refused,
+    Resource,
+    Route,
+    first_refusal,
+    objects,
+)
+from lutumpy.testing.lists import count_tokens
+from lutumpy.testing.render_bedrock import failure_type
+from lutumpy.testing.render_bedrock_frames import write_event_frame, write_exception_frame
+from lutumpy.testing.replies import Failure
+
+__all__ = ["ConverseServer"]
+
+NO_KEY = "Missing Authentication Token"
+NO_JSON = "Unexpected token in the request body: it is not valid JSON."
+COUNTED = ("system", "toolConfig", "messages")
+"""What costs tokens in a request."""
+
+
+class ConverseServer(ApiServer):
+    """Converse and ConverseStream."""
+
+    request_id_header: ClassVar[str] = "x-amzn-RequestId"
+    path_starts: ClassVar[tuple[str, ...]] = ("/model",)
+    stream_type: ClassVar[str] = "application/vnd.amazon.eventstream"
+
+    def __init__(self, api: Api, models: dict[str, None]) -> None:
+        super().__init__(api, models)
+        # Reasoning texts by the signature that was given with them.
+        self._signed: dict[str, str] = {}
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        # A model's name may be an ARN, which has slashes.
+        return (
+            Route("/model/{model:path}/converse", {"POST": CREATE}, streams=False),
+            Route("/model/{model:path}/converse-stream", {"POST": CREATE}, streams=True),
+            Route("/model/{model:path}/count-tokens", {"POST": "count"}),
+        )
+
+    # --- What it refuses -------------------------------------------------------------------------
+
+    def unknown_path(self, method: str, path: str) -> Failure:
+        return Failure(404, "UnknownOperationException", "UnknownOperationException")
+
+    def unknown_method(self, method: str, path: str) -> Failure:
+        return Failure(405, "UnknownOperationException", "UnknownOperationException")
+
+    def unreadable_body(self) -> Failure:
+        return Failure(400, NO_JSON, "SerializationException")
+
+    def refuse_headers(self, headers: Mapping[str, str]) -> Failure | None:
+        # A signature or an API key; both stand in one header.
+        has_key = bool(headers.get("authorization", "").strip())
+        return None if has_key else Failure(403, NO_KEY, "MissingAuthenticationTokenException")
+
+    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+        found = self.rules.check_request(body)
+        return found if first_refusal(found) is not None else [*found, *self._check_issued(body)]
+
+    def _check_issued(self, body: Any) -> list[Problem]:
+        """A signed text goes back as it was signed."""
+        found: list[Problem] = []
+        for index, message in enumerate(body.get("messages") or []):
+            for number, block in enumerate(objects(message.get("content"))):
+                told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
+                signed = self._signed.get(str(told.get("signature")))
+                if signed is None or signed == told.get("text"):
+                    continue
+                where = f"messages.{index}.content.{number}"
+                words = (
+                    f"The model returned the following errors: {where}: `thinking` or "
+                    "`redacted_thinking` blocks in the latest assistant message cannot be "
+                    "modified. These blocks must remain as they were in the original response."
+                )
+                problem = Problem("converse.signature", where, words, "refused")
+                found.append(replace(problem, kind="ValidationException"))
+        return found
+
+    # --- What it answers and remembers -----------------------------------------------------------
+
+    def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
+        body["model"] = ids["model"]
+
+    def resources(self) -> Mapping[str, Resource]:
+        return {"count": self._count}
+
+    def _count(self, query: Query) -> Json:
+        held = query.body.get("input") if isinstance(query.body, Mapping) else None
+        body = held.get("converse") if isinstance(held, Mapping) else None
+        problems = self.check(body if isinstance(body, Mapping) else {}, is_counted=True)
+        if first_refusal(problems) is not None:
+            # The sort keeps the order among the refusals, and puts the doubtful ones behind them.
+            raise Refused(*sorted(problems, key=lambda problem: problem.certainty != "refused"))
+        assert isinstance(body, Mapping), "a request without messages is refused"
+        return {"inputTokens": count_tokens([body[key] for key in COUNTED if body.get(key)])}
+
+    def write_event(self, event: Json) -> bytes:
+        """The frame of an event."""
+        name, payload = next(iter(event.items()))
+        return write_event_frame(name, payload)
+
+    def write_failure(self, failure: Failure) -> bytes:
+        """The frame of an error after the stream has begun; its name begins in lower case."""
+        name = failure_type(failure.status, failure.kind)
+        return write_exception_frame(name[:1].lower() + name[1:], failure.message)
+
+    def remember(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
+    ) -> None:
+        super().remember(body, answer, events)
+        message = (answer.get("output") or {}).get("message") or {}
+        for block in objects(message.get("content")):
+            told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
+            if isinstance(told.get("signature"), str):
+                self._signed[told["signature"]] = told.get("text", "")

@@ -101,7 +101,7 @@ def test_every_api_of_the_library_can_be_asked() -> None:
     [
         ("openai-chat", "openai", "openai"),
         ("anthropic", "anthropic", "anthropic"),
-        ("gemini", "google", "gemini"),
+        ("gemini", "google.genai", "gemini"),
     ],
 )
 def test_without_the_sdk_it_says_in_one_line_what_to_install(

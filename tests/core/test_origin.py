@@ -85,7 +85,7 @@ def test_a_place_is_told_by_the_answers_and_results_before_it() -> None:
         answered(ToolResult(call, (TextPart("rain"),))),
         answered(ToolResult(call, (TextPart("rain"), image))),
         answered(ToolResult(call, (FoundTool("find", "Find.", {}),))),
-        answered(ToolResult(call, (RawPart("anthropic_messages", b"{}"),))),
+        answered(ToolResult(call, (RawPart("anthropic_messages", {}),))),
         origin("go").digest(),
     ]
     assert len(set(digests)) == len(digests)

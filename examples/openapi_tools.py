@@ -95,7 +95,7 @@ async def serve() -> AsyncIterator[str]:
     """The address of the server, while it runs."""
     paths = ["/openapi.json", "/orders", "/orders/{id}", "/orders/{id}/refund"]
     app = Starlette(routes=[Route(path, serve_orders, methods=["GET", "POST"]) for path in paths])
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         door.listen()  # from here on it is reached: a request waits until the server runs

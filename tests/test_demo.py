@@ -102,7 +102,7 @@ def test_every_api_of_the_library_can_be_asked() -> None:
     [
         ("openai-chat", "openai", "openai"),
         ("anthropic", "anthropic", "anthropic"),
-        ("gemini", "google", "gemini"),
+        ("gemini", "google.genai", "gemini"),
         ("bedrock", "boto3", "bedrock"),
     ],
 )

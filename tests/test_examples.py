@@ -101,6 +101,7 @@ CASES = [
     Case("hooks/cache.py"),
     Case("hooks/read_only.py"),
     Case("hooks/redaction.py"),
+    Case("approval_page/__main__.py"),
     Case("sqlite_agent/__main__.py"),
     Case("sqlite_agent/__main__.py", ("--writable",), given="y\n", script_name="WRITING_SCRIPT"),
 ]
@@ -114,6 +115,7 @@ SQLITE_AGENT = {
     "tools.py",
 }
 """The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
+APPROVAL_PAGE = {"__init__.py", "__main__.py", "agent.py", "page.py"}
 
 
 NEEDS_NPM = {"mcp_files.py"}
@@ -255,6 +257,7 @@ def test_every_example_is_run() -> None:
     package = {f"sqlite_agent/{name}" for name in SQLITE_AGENT} | {
         "sqlite_agent/test_sqlite_agent.py"
     }
+    package |= {f"approval_page/{name}" for name in APPROVAL_PAGE}
     assert found == {*SCRIPTS, *package, *NEEDS_NPM}
     assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
 
@@ -262,9 +265,8 @@ def test_every_example_is_run() -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_an_example_says_what_it_shows_how_to_run_it_and_what_it_prints(script: str) -> None:
     said = ast.get_docstring(ast.parse((EXAMPLES / script).read_text())) or ""
-    command = (
-        "-m examples.sqlite_agent" if script.startswith("sqlite_agent/") else f"examples/{script}"
-    )
+    package = script.removesuffix("/__main__.py")
+    command = f"examples/{script}" if package == script else f"-m examples.{package}"
     assert re.match(r"[A-Z].*[.:;]", said)
     assert f"\n\nRun:    python {command} " in said
     assert f"\n        python {command} --live " in said
@@ -294,7 +296,7 @@ def test_an_example_imports_public_names_and_no_other_example(path: Path) -> Non
             assert not any(alias.name.split(".")[0] in {*others, "lutumpy"} for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                assert path.parent.name == "sqlite_agent"
+                assert path.parent.name in {"sqlite_agent", "approval_page"}
                 continue
             assert node.module is not None
             if node.module.split(".")[0] == "lutumpy":
@@ -311,7 +313,8 @@ def test_the_index_names_every_example_once() -> None:
         r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE
     )
     assert [name for name, linked in rows if name != linked] == []
-    named = ["sqlite_agent/__main__.py" if name == "sqlite_agent" else name for name, _ in rows]
+    packages = ("sqlite_agent", "approval_page")
+    named = [f"{name}/__main__.py" if name in packages else name for name, _ in rows]
     assert sorted(named) == sorted([*SCRIPTS, *NEEDS_NPM])
 
 

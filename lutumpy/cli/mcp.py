@@ -196,4 +196,5 @@ def _serve_http(server: Server[Any], host: str, port: int) -> None:
 
     app = server.streamable_http_app(host=host)
     print(f"lutumpy: serving http://{host}:{port}/mcp", file=sys.stderr, flush=True)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    # Without `ws`, it imports what it finds installed for WebSockets, which MCP has no use for.
+    uvicorn.run(app, host=host, port=port, log_level="warning", ws="none")

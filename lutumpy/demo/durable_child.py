@@ -38,9 +38,9 @@ class World:
     """
 
     def __init__(self, folder: Path, *, dies: bool) -> None:
-        self.path = folder / LEDGER
+        self.path: Path = folder / LEDGER
         self.dies = dies
-        self.sending = asyncio.Event()
+        self.sending: asyncio.Event = asyncio.Event()
 
     def note(self, line: str) -> None:
         with self.path.open("a") as ledger:

@@ -61,11 +61,11 @@ def _anthropic(url: str | None) -> Any:
 
 
 def _gemini(url: str | None) -> Any:
-    from google import genai
+    from google.genai import Client
 
     if url is None:
-        return genai.Client()
-    return genai.Client(api_key=_NO_KEY, vertexai=False, http_options={"base_url": url})
+        return Client()
+    return Client(api_key=_NO_KEY, vertexai=False, http_options={"base_url": url})
 
 
 def _bedrock(url: str | None) -> Any:

@@ -148,14 +148,13 @@ class OpenConversation:
         Returns:
             Whether there were messages: then the task is a new one.
         """
-        taken = self._add_messages(await self.store.inbox(self.scope))
-        if taken:
-            counts = self._new_counts()
-        else:
-            failures = [(*key, count) for key, count in counted.failures.items()]
-            counts = Counts(counted.rounds, self.claim.counts.tokens, tuple(failures))
-        await self._commit(counts, "open", taken)
-        return bool(taken)
+        failures = [(*key, count) for key, count in counted.failures.items()]
+        counts = Counts(counted.rounds, self.claim.counts.tokens, tuple(failures))
+        waiting = await self._commit(counts, "open", (), unless_messages=True)
+        if waiting:
+            taken = self._add_messages(waiting)
+            await self._commit(self._new_counts(), "open", taken)
+        return bool(waiting)
 
     async def commit_answer(self, status: Status) -> None:
         """Commit a finished answer. What limits count stays, until the user says something."""
@@ -178,10 +177,18 @@ class OpenConversation:
             self.session.transcript.append(_load_message(entry.value))
         return [entry.id for entry in taken]
 
-    async def _commit(self, counts: Counts, status: Status, taken: Sequence[str]) -> None:
+    async def _commit(
+        self,
+        counts: Counts,
+        status: Status,
+        taken: Sequence[str],
+        *,
+        unless_messages: bool = False,
+    ) -> tuple[InboxEntry, ...]:
+        """Commit, or give the messages that wait, where there must not be any."""
         claim, session = self.claim, self.session
         items, head = session.items_since(claim.head), session.head
-        await self.store.commit(
+        waiting = await self.store.commit(
             claim,
             claim.head,
             items,
@@ -190,7 +197,10 @@ class OpenConversation:
             counts,
             status=status,
             taken=taken,
+            unless_messages=unless_messages,
         )
+        if waiting:
+            return waiting
         self.claim = replace(
             claim,
             round=claim.round + 1,
@@ -204,6 +214,7 @@ class OpenConversation:
         if self.unresolved:
             # Somebody may have found out meanwhile what became of one.
             self.unresolved = tuple(await self.store.unresolved(self.scope))
+        return ()
 
 
 def is_message(entry: InboxEntry) -> bool:

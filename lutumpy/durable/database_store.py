@@ -100,10 +100,22 @@ class DatabaseStore:
         *,
         status: Status = "open",
         taken: Sequence[str] = (),
-    ) -> None:
+        unless_messages: bool = False,
+    ) -> tuple[InboxEntry, ...]:
         """See `SessionStore.commit`."""
-        text = _to_json(state)
-        await self._run(operations.commit(claim, before, items, after, text, counts, status, taken))
+        return await self._run(
+            operations.commit(
+                claim,
+                before,
+                items,
+                after,
+                _to_json(state),
+                counts,
+                status,
+                taken,
+                unless_messages=unless_messages,
+            )
+        )
 
     async def push(
         self, scope: str, item: Mapping[str, Any] | Message | str, *, idempotency_key: str

@@ -206,7 +206,8 @@ class MemoryStore:
         *,
         status: Status = "open",
         taken: Sequence[str] = (),
-    ) -> None:
+        unless_messages: bool = False,
+    ) -> tuple[InboxEntry, ...]:
         """See `SessionStore.commit`."""
         copied, state = [_copy(item) for item in items], _copy(state)
         with self._lock:
@@ -215,6 +216,10 @@ class MemoryStore:
                 raise StoreError(
                     "head", f"{claim.scope!r} is at {found.head.items} items, not {before.items}"
                 )
+            if unless_messages:
+                waiting = [e for e in self._inbox_of(found) if e.kind == "message" and not e.taken]
+                if waiting:
+                    return tuple(waiting)
             found.items += copied
             found.head, found.state, found.counts = after, state, counts
             found.status, found.updated = status, _now()
@@ -228,6 +233,7 @@ class MemoryStore:
             }
             found.round += 1
             found.waiting_since = None
+        return ()
 
     # --- what comes from outside -------------------------------------------------------------
 

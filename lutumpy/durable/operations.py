@@ -30,7 +30,7 @@ from lutumpy.durable.tables import (
     unknown,
     write,
 )
-from lutumpy.durable.types import Claim, Counts, ScopeInfo, Status, StoredEvent, Taken
+from lutumpy.durable.types import Claim, Counts, InboxEntry, ScopeInfo, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
 from lutumpy.models import Head
 
@@ -183,23 +183,18 @@ def record(claim: Claim, name: str, text: str) -> Operation[str]:
     """See `SessionStore.record`; the value as JSON text."""
     yield from check(claim)
     key = (claim.scope, claim.round, name)
-    found = yield Query(
-        "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
+    # A marker of which this is the result has no value yet.
+    written = yield Query(
+        "INSERT INTO {t}records (scope, round, name, value, at) VALUES (?, ?, ?, ?, {now}) "
+        "ON CONFLICT (scope, round, name) DO UPDATE SET value = excluded.value, at = excluded.at "
+        "WHERE {t}records.value IS NULL RETURNING 1",
+        (*key, text),
     )
-    if found and found[0][0] is not None:
-        stands: str = found[0][0]
-        return stands
-    if found:  # a marker, of which this is the result
-        yield Query(
-            "UPDATE {t}records SET value = ?, at = {now} "
-            "WHERE scope = ? AND round = ? AND name = ?",
-            (text, *key),
+    if not written:
+        ((stands,),) = yield Query(
+            "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
         )
-    else:
-        yield Query(
-            "INSERT INTO {t}records (scope, round, name, value, at) VALUES (?, ?, ?, ?, {now})",
-            (*key, text),
-        )
+        return str(stands)
     yield from _note(claim, name, text)
     return text
 
@@ -226,15 +221,12 @@ def _note(claim: Claim, name: str, text: str) -> Operation[None]:
 def begin(claim: Claim, name: str) -> Operation[bool]:
     """See `SessionStore.begin`."""
     yield from check(claim)
-    key = (claim.scope, claim.round, name)
-    found = yield Query("SELECT 1 FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key)
-    if found:
-        return False
-    yield Query(
-        "INSERT INTO {t}records (scope, round, name, begun_fence, at) VALUES (?, ?, ?, ?, {now})",
-        (*key, claim.fence),
+    made = yield Query(
+        "INSERT INTO {t}records (scope, round, name, begun_fence, at) VALUES (?, ?, ?, ?, {now}) "
+        "ON CONFLICT (scope, round, name) DO NOTHING RETURNING 1",
+        (claim.scope, claim.round, name, claim.fence),
     )
-    return True
+    return bool(made)
 
 
 def commit(
@@ -246,7 +238,9 @@ def commit(
     counts: Counts,
     status: Status,
     taken: Sequence[str],
-) -> Operation[None]:
+    *,
+    unless_messages: bool,
+) -> Operation[tuple[InboxEntry, ...]]:
     """See `SessionStore.commit`."""
     _, round, count, digest, _ = yield from check(claim)
     if (count, digest, round) != (*before, claim.round):
@@ -255,6 +249,10 @@ def commit(
             f"{claim.scope!r} is at {count} items in round {round}, not at {before.items} in round "
             f"{claim.round}; nothing was written",
         )
+    if unless_messages:
+        waiting = yield from inbox_of(claim.scope, "")
+        if waiting:
+            return waiting
     yield _append_items(claim.scope, count, items)
     yield Query(
         "UPDATE {t}sessions SET items = ?, digest = ?, round = ?, state = ?, counts = ?, "
@@ -275,6 +273,7 @@ def commit(
             "UPDATE {t}inbox SET taken_round = ? WHERE scope = ? AND id = ?",
             (round, claim.scope, entry_id),
         )
+    return ()
 
 
 # --- events ----------------------------------------------------------------------------------

@@ -81,13 +81,20 @@ class SessionStore(Protocol):
         *,
         status: Status = "open",
         taken: Sequence[str] = (),
-    ) -> None:
+        unless_messages: bool = False,
+    ) -> tuple[InboxEntry, ...]:
         """Write a round, all of it or nothing (rule P3).
 
         The head must be `before`. The items are appended, the head is `after` then, the number of
         the round grows by one, its records are kept as history, and the entries of the inbox that
         are `taken` are marked so. The claim then stands for the next round: its `round`, `head`,
         `records` are those of before, so the caller makes a new `Claim` with `replace`.
+
+        With `unless_messages`, nothing is written where messages wait that nobody has taken. So a
+        round and the messages behind it take one transaction to look and to write.
+
+        Returns:
+            The messages for which nothing was written; empty where the round was.
 
         Raises:
             StoreError: `head`: the conversation isn't at `before`.

@@ -11,7 +11,7 @@ from typing import Any
 from lutumpy import FilePart, ImagePart, Session, TextPart, ToolMetadata, ToolResult
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.core.origin import Origin
-from lutumpy.models import ResultBlock, ToolResults
+from lutumpy.models import FoundTool, RawPart, ResultBlock, ToolResults
 
 CALLS = [
     ToolMetadata("1", "a", '{"x": 1}'),
@@ -84,6 +84,8 @@ def test_a_place_is_told_by_the_answers_and_results_before_it() -> None:
         answered(ToolResult(call, "rain"), choices=other),
         answered(ToolResult(call, (TextPart("rain"),))),
         answered(ToolResult(call, (TextPart("rain"), image))),
+        answered(ToolResult(call, (FoundTool("find", "Find.", {}),))),
+        answered(ToolResult(call, (RawPart("anthropic_messages", {}),))),
         origin("go").digest(),
     ]
     assert len(set(digests)) == len(digests)

@@ -9,6 +9,9 @@ from composed import PNG, Json
 from test_repairs import mended
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor.editor import Editor
+from lutumpy.doctor.gemini import calls, contents, order
+from lutumpy.errors import Problem
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 
 API = "gemini_generate_content"
@@ -220,3 +223,51 @@ def test_custom_calls_and_texts_without_ids_are_written() -> None:
     _, after = mended(API, history)
     assert after[1]["parts"][0]["functionCall"]["args"] == {"input": "ls"}
     assert after[2]["parts"][0]["functionResponse"]["response"] == {}
+
+
+@pytest.mark.parametrize(
+    ("mend", "path"),
+    [
+        (calls.mend_id, (1, "parts", 0, "functionCall", "id")),
+        (calls.mend_signature, (0, "parts", 0)),
+        (contents.mend_role, (7, "role")),
+        (contents.mend_text, (0, "parts", 0, "text")),
+        (contents.mend_signature_bytes, (1, "parts", 0, "thoughtSignature", "odd")),
+        (order.move_beside_results, (1, "parts", 7)),
+    ],
+)
+def test_a_problem_that_another_repair_has_solved_is_left(mend: Any, path: Any) -> None:
+    editor = Editor([USER, called("a"), told("a")])
+    mend(editor, Problem("a.rule", "here", "wrong", "refused", path=path))
+    assert (editor.repairs, editor.document) == ([], [USER, called("a"), told("a")])
+
+
+@pytest.mark.parametrize(
+    ("mend", "path"),
+    [
+        (calls.mend_names, ("system", "parts", 0, "functionCall")),
+        (calls.mend_result_ids, (0, "parts", 0, "functionResponse")),
+        (calls.mend_result_names, (0, "parts", 0, "functionResponse")),
+        (order.mend_order, (2,)),
+        (order.mend_repeated_ids, (1, "parts", 0, "functionCall", "id")),
+    ],
+)
+def test_problems_that_other_repairs_have_solved_are_left(mend: Any, path: Any) -> None:
+    editor = Editor([USER, called("a"), told("a")])
+    mend(editor, [Problem("a.rule", "here", "wrong", "refused", path=path)])
+    assert (editor.repairs, editor.document) == ([], [USER, called("a"), told("a")])
+
+
+def test_a_repeated_id_is_renamed_with_its_result() -> None:
+    kinds, after = mended(API, [USER, called("a", "b", id="c"), told("a", "b", id="c")])
+    assert set(kinds) == {"rename_id"}
+    ids = [part["functionCall"]["id"] for part in after[1]["parts"]]
+    assert len(set(ids)) == 2
+    assert [part["functionResponse"]["id"] for part in after[2]["parts"]] == ids
+
+
+def test_a_field_that_another_repair_has_moved_is_left() -> None:
+    editor = Editor([{"role": "user", "parts": [{"text": "a"}]}])
+    problem = Problem("a.rule", "here", "wrong", "refused", path=(0, "parts", 0, "inlineData"))
+    contents.mend_part(editor, problem)
+    assert editor.repairs == []

@@ -191,6 +191,23 @@ async def test_a_round_is_committed_once_P3(store: Any) -> None:
     assert (await store.scopes())[0].status == "done"
 
 
+async def test_nothing_is_committed_over_messages_that_wait_P3(store: Any) -> None:
+    claim = await open_claim(store)
+    await store.push("s", "one", idempotency_key="1")
+    await store.push("s", "two", idempotency_key="2")
+    before = (claim, claim.head, [], claim.head, claim.state, Counts())
+    waiting = await store.commit(*before, unless_messages=True)
+    assert [entry.id for entry in waiting] == ["message:1", "message:2"]
+    assert [entry.value["parts"][0]["text"] for entry in waiting] == ["one", "two"]
+    # Nothing was written: the same round can be committed, with what waited.
+    taken = [entry.id for entry in waiting]
+    assert tuple(await store.commit(*before, taken=taken)) == ()
+    later = replace(claim, round=claim.round + 1)
+    after = (later, claim.head, [], claim.head, claim.state, Counts())
+    assert tuple(await store.commit(*after, unless_messages=True)) == ()
+    assert list(await store.inbox("s")) == []
+
+
 # --- from outside ------------------------------------------------------------------------------
 
 

@@ -51,6 +51,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--http"]:
         import uvicorn
 
-        uvicorn.run(server.streamable_http_app(), port=int(sys.argv[2]), log_level="error")
+        app = server.streamable_http_app()
+        uvicorn.run(app, port=int(sys.argv[2]), log_level="error", ws="none")
     else:
         anyio.run(serve_stdio)

@@ -17,7 +17,7 @@ from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini import limits
 from lutumpy.rules.gemini.catalogue import RULES
-from lutumpy.rules.gemini.fields import field, key_of, snake
+from lutumpy.rules.gemini.fields import field, key_of, listed_in, snake
 from lutumpy.rules.gemini.law import (
     SHAPE,
     check_part,
@@ -404,6 +404,9 @@ def test_fields_are_found_in_either_spelling() -> None:
     assert field(None, "functionCall") is None
     assert key_of({"function_call": 1}, "functionCall") == "function_call"
     assert key_of({}, "functionCall") == "functionCall"
+    assert [*listed_in({"parts": [1]}, "parts")] == [1]
+    assert [*listed_in({"parts": {"text": "a lone one"}}, "parts")] == [{"text": "a lone one"}]
+    assert [*listed_in({"parts": 5}, "parts")] == []
 
 
 @pytest.mark.parametrize(

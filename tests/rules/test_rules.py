@@ -691,3 +691,21 @@ def test_a_schema_nested_beyond_the_stack_is_walked() -> None:
                 "tools": [{"name": "f", "input_schema": schema, "strict": strict}],
             }
         )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "position"),
+    [
+        ("tools", "all of them", "tools"),
+        ("tools", ["weather"], "tools[0]"),
+        ("tool_choice", 5, "tool_choice"),
+        ("tool_choice", {}, "tool_choice.type"),
+        ("tool_choice", {"type": "function", "function": {}}, "tool_choice.function.name"),
+        ("tool_choice", {"type": "function", "function": {"name": 5}}, "tool_choice.function.name"),
+    ],
+)
+def test_tools_and_choices_of_another_type_are_refused_where_they_stand(
+    key: str, value: Any, position: str
+) -> None:
+    problems = chat.check_request({**valid("openai_chat"), key: value})
+    assert position in [problem.position for problem in problems]

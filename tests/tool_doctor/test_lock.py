@@ -222,3 +222,9 @@ def test_annotations_are_not_locked_since_no_model_reads_them() -> None:
         return type("Tools", (Toolset,), {"look": tool(Look)})
 
     assert not drift(locked(made(None)), made({"readOnlyHint": True}))
+
+
+def test_a_whole_number_is_the_same_however_it_is_written() -> None:
+    assert canonical({"maximum": 2.0}) == canonical({"maximum": 2})
+    assert json.dumps(canonical({"maximum": 2.0})) == json.dumps(canonical({"maximum": 2}))
+    assert canonical({"maximum": 2.5}) == {"maximum": 2.5}

@@ -15,6 +15,7 @@ repeat, an `input` that is no object.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.bedrock.blobs import with_base64
@@ -142,7 +143,9 @@ def key_of(block: Any) -> str:
     """The key that tells what a block is; empty when it is none."""
     if not isinstance(block, Mapping):
         return ""
-    return next((str(key) for key, value in block.items() if value is not None), "")
+    return next(
+        (key for key, value in block.items() if isinstance(key, str) and value is not None), ""
+    )
 
 
 class BlockReader:
@@ -258,7 +261,7 @@ class BlockReader:
             stop = None
         cut = is_cut(stop)
         if cut:
-            self._drop_cut_end()
+            self._drop_unfinished()
         calls = tuple(self.calls)
         return AssistantTurn(
             api=API,
@@ -275,20 +278,29 @@ class BlockReader:
             cut=cut,
         )
 
-    def _drop_cut_end(self) -> None:
-        """Leave out what an answer that broke off can't be replayed with: reasoning at its end,
-        which signs what didn't come, and a tool of the provider's without its result.
+    def _drop_unfinished(self) -> None:
+        """Leave out what an answer that broke off can't be replayed with: tools of the provider's
+        without their results, and reasoning at its end, which signs what didn't come.
         """
-        cut: list[dict[str, Any]] = []
-        while self.native and (_is_signed(self.native[-1]) or self._is_running(self.native[-1])):
-            cut.insert(0, self.native.pop())
-        if cut:
-            self.dropped["cut"] = cut
-
-    def _is_running(self, block: dict[str, Any]) -> bool:
-        # The calls of the client stay where they are, whose places are known.
-        use = block.get("toolUse")
-        return use is not None and use.get("type") == SERVER_TOOL
+        results = [
+            block["toolResult"].get("toolUseId") for block in self.native if _is_result(block)
+        ]
+        kept = [block for block in self.native if not _is_running(block, results)]
+        cut = [block for block in self.native if _is_running(block, results)]
+        while kept and _is_signed(kept[-1]):
+            cut.append(kept.pop())
+        if not cut:
+            return
+        # The calls of the client stay, each at another place.
+        places = {id(block): place for place, block in enumerate(kept)}
+        moved = {
+            id(call): replace(call, position=places[id(self.native[call.position])])
+            for call in self.calls
+        }
+        self.blocks = [moved.get(id(block), block) for block in self.blocks]
+        self.calls = [moved[id(call)] for call in self.calls]
+        self.native = kept
+        self.dropped["cut"] = cut
 
     def _residue(self, reply: Mapping[str, Any]) -> bytes:
         residue = {
@@ -309,6 +321,18 @@ def _cited_text(inner: Mapping[str, Any]) -> str:
         else []
     )
     return "".join([text for text in found if isinstance(text, str)])
+
+
+def _is_result(block: dict[str, Any]) -> bool:
+    return isinstance(block.get("toolResult"), dict)
+
+
+def _is_running(block: dict[str, Any], results: list[Any]) -> bool:
+    """Whether a block is a call that the provider runs itself, and has no result."""
+    use = block.get("toolUse")
+    if use is None or use.get("type") != SERVER_TOOL:
+        return False
+    return use.get("toolUseId") not in results
 
 
 def _is_signed(block: dict[str, Any]) -> bool:

@@ -259,7 +259,8 @@ def _read_block(block: Any) -> Iterator[Part]:
     elif not isinstance(inner, dict):
         yield left_out(kind)
     elif kind == "image":
-        data = (inner.get("source") or {}).get("bytes")
+        source = inner.get("source")
+        data = source.get("bytes") if isinstance(source, dict) else None
         given = isinstance(data, str) and isinstance(inner.get("format"), str)
         yield image_part(f"data:image/{inner['format']};base64,{data}" if given else None)
     elif kind == "document":

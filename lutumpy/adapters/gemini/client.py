@@ -80,10 +80,10 @@ class Gemini(SdkModel):
         **defaults: Unpack[RequestDefaults],
     ) -> None:
         def make() -> Any:
-            from google import genai
+            from google.genai import Client
 
             options: Any = None if base_url is None else {"base_url": base_url}
-            return genai.Client(api_key=api_key, http_options=options)
+            return Client(api_key=api_key, http_options=options)
 
         super().__init__(
             model, client, make, make, {"base_url": base_url, "api_key": api_key}, **defaults

@@ -376,3 +376,14 @@ def test_calls_that_arrive_in_pieces_do_not_mix() -> None:
         ("b", ""),
         ("c", '{"n":2}'),
     ]
+
+
+def test_the_body_that_was_received_counts_before_what_the_sdk_made_of_it() -> None:
+    class Reply:
+        sdk_http_response = type("Response", (), {"body": json.dumps(response({"text": "hi"}))})()
+
+        def model_dump(self, **options: Any) -> dict[str, Any]:
+            return response({"text": "something else"})
+
+    turn = Gemini.response(Reply())
+    assert [block.text for block in turn.blocks if isinstance(block, TextBlock)] == ["hi"]

@@ -1,0 +1,1 @@
+"""Calls that a person decides on a web page: see `__main__.py`."""

@@ -1,0 +1,132 @@
+"""What a round of a durable loop costs its store (rule P22)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from durable_toolkit import SCOPE
+
+from lutumpy import Session, Toolset, tool, tool_fn
+from lutumpy.durable import Answered, DurableLoop, SqliteStore
+from lutumpy.execution import Dispatcher
+from lutumpy.testing import Call, Reply, ScriptedModel
+
+ROUNDS = 200
+
+
+@tool_fn(effect="read")
+async def look(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+@tool_fn(effect="once")
+async def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+class Desk(Toolset):
+    look = tool(look)
+    pay = tool(pay)
+
+
+class CountingStore(SqliteStore):
+    """Writes down what each operation is called, and the size of what it says to the database."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.operations: list[tuple[str, int, int]] = []
+
+    async def _run(self, operation: Any) -> Any:
+        said: list[int] = []
+        name = operation.__name__
+        result = await super()._run(_listen(operation, said))
+        self.operations.append((name, len(said), sum(said)))
+        return result
+
+    def rounds(self) -> list[list[tuple[str, int, int]]]:
+        """The operations of each round, which ends with a commit."""
+        found: list[list[tuple[str, int, int]]] = [[]]
+        for operation in self.operations:
+            found[-1].append(operation)
+            if operation[0] == "commit":
+                found.append([])
+        return found
+
+
+def _listen(operation: Any, said: list[int]) -> Any:
+    try:
+        query = next(operation)
+        while True:
+            values = query.parameters if query.many else [query.parameters]
+            said.append(sum(len(str(value)) for row in values for value in row))
+            query = operation.send((yield query))
+    except StopIteration as done:
+        return done.value
+
+
+async def rounds_of(path: Path, replies: list[Reply]) -> list[list[tuple[str, int, int]]]:
+    session = Session()
+    session.push_user("go")
+    async with CountingStore(path) as store:
+        await store.create(SCOPE, session)
+        llm = ScriptedModel([*replies, Reply(text="done")])
+        loop = DurableLoop(store, llm, tools=Desk, dispatch=Dispatcher(Desk), max_rounds=1000)
+        assert isinstance(await loop.run(SCOPE), Answered)
+        return store.rounds()
+
+
+async def test_a_round_that_reads_takes_three_transactions_of_few_statements_P22(
+    tmp_path: Path,
+) -> None:
+    # Ids and arguments of one length, so that the sizes can be compared.
+    replies = [
+        Reply(calls=[Call("look", {"word": f"w{n:04}"}, id=f"call_{n:04}")]) for n in range(ROUNDS)
+    ]
+    rounds = await rounds_of(tmp_path / "a.db", replies)
+    second, last = rounds[1], rounds[ROUNDS - 1]
+    assert [name for name, _, _ in second] == ["record", "record", "commit"]
+    assert [(name, count) for name, count, _ in last] == [
+        (name, count) for name, count, _ in second
+    ]
+    assert sum(count for _, count, _ in second) <= 12
+    sizes = [sum(size for _, _, size in operations) for operations in (second, last)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.05)
+
+
+async def test_calls_that_run_once_have_a_marker_and_a_result_each_P5_P22(tmp_path: Path) -> None:
+    calls = [Call("pay", {"amount": n}, id=f"call_{n}") for n in range(3)]
+    rounds = await rounds_of(tmp_path / "a.db", [Reply(calls=calls)])
+    first = [each for each in rounds[0] if each[0] not in ("create", "claim")]
+    names = [name for name, _, _ in first]
+    assert sorted(names) == ["begin"] * 3 + ["commit"] + ["record"] * 4
+    assert sum(count for _, count, _ in first) <= 26
+
+
+def load_benchmark() -> Any:
+    script = Path(__file__).parents[1] / "benchmarks" / "bench_durable.py"
+    spec = importlib.util.spec_from_file_location("bench_durable", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("calls", "most"),
+    # 3.3 and 3.3 on a quiet machine, of which the disk's part is a third.
+    [("reads", 4.0), ("payments", 6.0)],
+)
+def test_a_round_costs_a_few_times_what_run_tools_takes(calls: str, most: float) -> None:
+    benchmark = load_benchmark()
+    for _ in range(4):  # one of a few tries, since other programs share the machine
+        alone, kept = asyncio.run(benchmark.measure(getattr(benchmark, calls), SqliteStore, 3))
+        if kept <= most * alone:
+            return
+    raise AssertionError(f"{kept / alone:.1f} times run_tools")

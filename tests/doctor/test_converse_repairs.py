@@ -10,7 +10,12 @@ import pytest
 from composed import PNG
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor.bedrock import messages, order
+from lutumpy.doctor.bedrock.spelling import ConverseSpelling
+from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.errors import Problem
+from lutumpy.rules.bedrock.catalogue import is_vendor_only
 
 API = "bedrock_converse"
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -425,3 +430,44 @@ def test_what_other_apis_say_is_written_as_it_does() -> None:
         assistant(use("b")),
         user(failed),
     ]
+
+
+# ------------------------------------------------------------------ solved meanwhile
+
+
+def problem_at(*path: Any) -> Problem:
+    return Problem("a.rule", "here", "wrong", "refused", path=path)
+
+
+def test_a_problem_that_another_repair_has_solved_is_left() -> None:
+    history = [ASK, assistant(use("a"), use("b")), user(result("a"), result("b"))]
+    editor = Editor(copy.deepcopy(history))
+    messages.mend_content(editor, problem_at(0, "content"))
+    messages.join_neighbours(editor, [problem_at(1), problem_at(0), problem_at("x")])
+    order.mend_order(editor, [problem_at(2), problem_at("x"), problem_at(7)])
+    order.mend_reasoning_first(editor, [problem_at(1), problem_at("x")])
+    assert (editor.repairs, editor.document) == ([], history)
+
+
+def test_neighbours_without_blocks_are_left_for_the_next_pass() -> None:
+    history = [ASK, {"role": "user", "content": "words"}]
+    editor = Editor(copy.deepcopy(history))
+    messages.join_neighbours(editor, [problem_at(1)])
+    assert (editor.repairs, editor.document) == ([], history)
+
+
+def test_blocks_that_stand_before_the_calls_stay() -> None:
+    history = [ASK, assistant({"text": "I look."}, use("a"), {"image": {}})]
+    editor = Editor(copy.deepcopy(history))
+    order.mend_calls_last(editor, [problem_at(1), problem_at(0), problem_at("x")])
+    assert editor.repairs == []
+
+
+def test_a_group_of_nothing_is_no_message() -> None:
+    assert ConverseSpelling().write_group("results", []) == []
+
+
+def test_other_hosts_take_what_only_bedrock_refuses() -> None:
+    unknown = Problem("converse.odd", "here", "Unknown parameter x", "refused")
+    assert is_vendor_only(unknown)
+    assert is_vendor_only(Problem("no.such.rule", "here", "wrong", "refused"))

@@ -48,6 +48,6 @@ def with_bytes(value: Any) -> Any:
 
 def _from_base64(text: str) -> Any:
     try:
-        return base64.b64decode(text)
+        return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
         return text

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 
-from lutumpy import Transcript
+from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
+from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.bedrock.errors import sdk_error
 from lutumpy.core.model import TurnOptions
 from lutumpy.errors import AdapterError
 from lutumpy.testing import Call, Failure, Reply
@@ -75,3 +79,273 @@ def test_throttling_is_an_error_to_try_again(server: WireServer, llm: BedrockCon
         llm.respond_sync(asked(), None, TurnOptions())
     assert (raised.value.retryable, raised.value.status) == (True, 429)
     assert raised.value.code == "ThrottlingException"
+
+
+OPTIONS = TurnOptions()
+ANSWER = {
+    "output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
+    "ResponseMetadata": {"RequestId": "r1"},
+}
+EVENTS = [
+    {"messageStart": {"role": "assistant"}},
+    {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}},
+    {"contentBlockStop": {"contentBlockIndex": 0}},
+    {"messageStop": {"stopReason": "end_turn"}},
+    {"metadata": {"usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}}},
+]
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_client_made_here_sends_headers_and_is_closed(server: WireServer) -> None:
+    server.play(REPLY, REPLY, REPLY)
+    llm = BedrockConverse(NOVA, base_url=server.url, headers={"X-A": "b"}, timeout=20)
+    async with llm:
+        assert llm._transport.client() is None
+        turn = await llm.respond(asked(), None, OPTIONS)
+        assert turn.text == "I look."
+        stream = llm.open_stream(asked(), None, OPTIONS)
+        async with stream as events:
+            async for event in events:
+                stream.decoder.feed(event)
+        assert stream.decoder.finish().text == "I look."
+        assert llm._transport.client() is not None
+    assert llm._transport.client() is None
+    with llm:
+        assert llm.respond_sync(asked(), None, OPTIONS).text == "I look."
+    assert {request.headers.get("x-a") for request in server.requests} == {"b"}
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_stream_in_threads_may_be_given_up(server: WireServer) -> None:
+    server.play(REPLY)
+    async with BedrockConverse(NOVA, base_url=server.url) as llm:
+        stream = llm.open_stream(asked(), None, OPTIONS)
+        async with stream as events:
+            stream.decoder.feed(await anext(events))
+        assert stream.decoder.partial() is not None
+
+
+@pytest.mark.usefixtures("keys")
+async def test_errors_are_told_with_their_status_and_words(server: WireServer) -> None:
+    server.play(
+        Failure(400, "Wrong.", "ValidationException"),
+        Failure(403, "No.", "AccessDeniedException"),
+        Failure(400, "Wrong.", "ValidationException"),
+        Failure(400, "Wrong.", "ValidationException"),
+    )
+    async with BedrockConverse(NOVA, base_url=server.url) as llm:
+        with pytest.raises(AdapterError, match="Wrong") as caught:
+            await llm.respond(asked(), None, OPTIONS)
+        assert (caught.value.status, caught.value.code) == (400, "ValidationException")
+        assert not caught.value.retryable
+        with pytest.raises(AdapterError, match="No") as caught:
+            llm.respond_sync(asked(), None, OPTIONS)
+        assert caught.value.status == 403
+        with pytest.raises(AdapterError, match="Wrong"):
+            async with llm.open_stream(asked(), None, OPTIONS) as events:
+                await anext(events)
+        stream = llm.open_stream_sync(asked(), None, OPTIONS)
+        with pytest.raises(AdapterError, match="Wrong"), stream as found:
+            next(found)
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_server_that_is_not_there_may_come_back() -> None:
+    async with BedrockConverse(NOVA, base_url="http://127.0.0.1:9") as llm:
+        with pytest.raises(AdapterError) as caught:
+            await llm.respond(asked(), None, OPTIONS)
+    assert caught.value.retryable
+
+
+async def test_missing_credentials_and_regions_are_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, server: WireServer
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps what it has found
+    with pytest.raises(AdapterError, match="no region is set: give BedrockConverse region") as told:
+        await BedrockConverse(NOVA).respond(asked(), None, OPTIONS)
+    assert not told.value.sent
+    llm = BedrockConverse(NOVA, region="us-east-1", base_url=server.url)
+    with llm, pytest.raises(AdapterError, match="AWS_ACCESS_KEY_ID") as told:
+        llm.respond_sync(asked(), None, OPTIONS)
+    assert "\n" not in str(told.value)
+    assert not told.value.sent
+    assert server.requests == []
+
+
+async def test_a_missing_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    llm = BedrockConverse(NOVA)
+    with pytest.raises(AdapterError, match=r"pip install \"\.\[bedrock\]\"") as caught:
+        await llm.respond(asked(), None, OPTIONS)
+    assert not caught.value.sent
+    with pytest.raises(AdapterError, match="pip install"):
+        llm.respond_sync(asked(), None, OPTIONS)
+
+
+def test_what_is_no_client_is_refused(llm: BedrockConverse) -> None:
+    with pytest.raises(TypeError, match="bedrock-runtime"):
+        BedrockConverse(NOVA, object())
+    with pytest.raises(TypeError, match="for a client made here"):
+        BedrockConverse(NOVA, object(), region="us-east-1")
+    with pytest.raises(TypeError, match="timeout is for a client made here"):
+        BedrockConverse(NOVA, Own(ANSWER), timeout=3)
+    with pytest.raises(TypeError, match="BedrockConverse speaks"):
+        AnthropicMessages("claude", llm._transport.client())
+
+
+class Own:
+    """A client of a user's own, as in tests."""
+
+    def __init__(self, answer: Any, events: Any = EVENTS) -> None:
+        self.answer = answer
+        self.events = events
+        self.models: list[str] = []
+
+    def converse(self, *, modelId: str, messages: Any) -> Any:
+        self.models.append(modelId)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def converse_stream(self, *, modelId: str, messages: Any) -> Any:
+        return {"stream": Stream(self.events)}
+
+
+class Stream:
+    def __init__(self, events: Any) -> None:
+        self.events = events
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.events)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_client_of_ones_own_answers_in_any_form() -> None:
+    client = Own(ANSWER)
+    llm = BedrockConverse(NOVA, client)
+    turn = llm.respond_sync(asked(), None, OPTIONS)
+    assert (turn.text, turn.request_id, client.models) == ("Hi", "r1", [NOVA])
+    stream = llm.open_stream_sync(asked(), None, OPTIONS)
+    with stream as events:
+        for event in events:
+            stream.decoder.feed(event)
+    assert stream.decoder.finish().text == "Hi"
+    with pytest.raises(AdapterError, match="no response"):
+        BedrockConverse(NOVA, Own({})).respond_sync(asked(), None, OPTIONS)
+    with pytest.raises(KeyError):
+        BedrockConverse(NOVA, Own(KeyError("x"))).respond_sync(asked(), None, OPTIONS)
+
+
+class AsyncOwn:
+    """A client as aiobotocore has them: awaited, with streams for `async for`."""
+
+    def __init__(self, answer: Any = ANSWER) -> None:
+        self.answer = answer
+
+    async def converse(self, *, modelId: str, messages: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    async def converse_stream(self, *, modelId: str, messages: Any) -> Any:
+        return {"stream": AsyncStream(), "ResponseMetadata": {"RequestId": "r2"}}
+
+
+class AsyncStream:
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        for event in EVENTS:
+            yield event
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_an_async_client_is_awaited() -> None:
+    llm = BedrockConverse(NOVA, AsyncOwn())
+    turn = await llm.respond(asked(), None, OPTIONS)
+    assert (turn.text, turn.request_id) == ("Hi", "r1")
+    stream = llm.open_stream(asked(), None, OPTIONS)
+    async with stream as events:
+        async for event in events:
+            stream.decoder.feed(event)
+    assert stream.decoder.finish().text == "Hi"
+    with pytest.raises(TypeError, match="is an async client"):
+        llm.respond_sync(asked(), None, OPTIONS)
+    with pytest.raises(KeyError):
+        await BedrockConverse(NOVA, AsyncOwn(KeyError("x"))).respond(asked(), None, OPTIONS)
+    refused = type("ReadTimeoutError", (Exception,), {"__module__": "botocore.exceptions"})
+    with pytest.raises(AdapterError) as caught:
+        await BedrockConverse(NOVA, AsyncOwn(refused("late"))).respond(asked(), None, OPTIONS)
+    assert caught.value.retryable
+
+
+def test_errors_of_the_stack_are_known_by_their_packages() -> None:
+    plain = type("ParamValidationError", (Exception,), {"__module__": "botocore.exceptions"})
+    found = sdk_error(plain("a\nb"))
+    assert found is not None
+    assert "a b" in str(found)
+    assert not found.retryable
+    assert sdk_error(ValueError("mine")) is None
+    refused = type("ClientError", (Exception,), {"__module__": "botocore.exceptions"})
+    error = refused("odd")
+    error.response = {"Error": {"Code": "modelNotReadyException", "Message": "Wait."}}  # type: ignore[attr-defined]
+    told = sdk_error(error)
+    assert told is not None
+    assert (told.status, told.code, told.retryable) == (429, "ModelNotReadyException", True)
+    error.response = None  # type: ignore[attr-defined]
+    assert sdk_error(error) is not None
+
+
+@tool_fn
+def look(n: int) -> str:
+    """Look."""
+    return f"saw {n}"
+
+
+class Tools(Toolset):
+    look = tool(look)
+
+
+async def test_a_loop_of_tools_goes_through_the_servers_rules(
+    server: WireServer, llm: BedrockConverse
+) -> None:
+    """Rule R1."""
+    server.play(
+        Reply(reasoning="Hm.", calls=[Call("look", {"n": 1}), Call("look", {"n": 2})]),
+        Reply(calls=[Call("look", {"n": 3})]),
+        Reply("Done."),
+    )
+    session = Session()
+    session.push_user("Look.")
+    for _ in range(2):
+        session = Session.load(session.dump())
+        outcome = await session.text_turn(llm, tools=Tools).collect()
+        assert isinstance(outcome, NeedsTools)
+        done = [found.complete(f"saw {found.input.n}") for found in outcome.round.calls]
+        outcome.round.commit(session, done)
+    await session.text_turn(llm, tools=Tools).collect()
+    sent = server.requests[2].body["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant"] * 2 + ["user"]
+    assert "reasoningContent" in sent[1]["content"][0]
+    assert json.dumps(sent[2]).count("toolResult") == 2

@@ -106,7 +106,9 @@ async def measure(
             await store.create("first", begun())  # opens the file, or connects
             for number in range(tries):
                 best[0] = min(best[0], await plain(calls, ROUNDS))
-                best[1] = min(best[1], await durable(store, f"{calls.__name__} {number}", calls, ROUNDS))
+                best[1] = min(
+                    best[1], await durable(store, f"{calls.__name__} {number}", calls, ROUNDS)
+                )
     return best[0], best[1]
 
 

@@ -125,8 +125,10 @@ def load_benchmark() -> Any:
 )
 def test_a_round_costs_a_few_times_what_run_tools_takes(calls: str, most: float) -> None:
     benchmark = load_benchmark()
-    for _ in range(4):  # one of a few tries, since other programs share the machine
+    ratios: list[float] = []
+    while len(ratios) < 4:  # one of a few tries, since other programs share the machine
         alone, kept = asyncio.run(benchmark.measure(getattr(benchmark, calls), SqliteStore, 3))
-        if kept <= most * alone:
-            return
-    raise AssertionError(f"{kept / alone:.1f} times run_tools")
+        ratios.append(kept / alone)
+        if ratios[-1] <= most:
+            break
+    assert min(ratios) <= most

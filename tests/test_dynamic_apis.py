@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dynamic_toolkit import AppTools, weather_tool
+from every_api import ADAPTERS, CHECKS
 
 from lutumpy import (
     DynamicTool,
@@ -19,24 +20,10 @@ from lutumpy import (
     ToolRequirement,
     Toolset,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
 from lutumpy.text_tools import TagToolParser, TextTools
 
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-CHECKS: dict[str, Any] = {
-    "openai_chat": chat.check_request,
-    "openai_responses": responses.check_request,
-    "anthropic_messages": anthropic.check_request,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 
 NODE = {

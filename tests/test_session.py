@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from pydantic import BaseModel
 from toolkit import OneTool as Tools
 
@@ -28,12 +29,6 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.models import CallBlock, Message, ResultBlock, ToolResults, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render
-
-APIS = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 
 
 def asked(text: str = "go") -> Session:
@@ -365,7 +360,7 @@ def full_session() -> Session:
         ]
     )
     offer = Tools.offer()
-    for number, api in enumerate(APIS, 1):
+    for number, api in enumerate(ADAPTERS, 1):
         replies = [
             Reply(
                 reasoning="hm", calls=[Call("a", id=f"c{number}"), Call("b", "{", id=f"d{number}")]
@@ -374,7 +369,7 @@ def full_session() -> Session:
         ]
         for reply in replies:
             outcome = offer.read(
-                APIS[api].response(render(reply, api, number=number, model="m")), session
+                ADAPTERS[api].response(render(reply, api, number=number, model="m")), session
             )  # type: ignore[arg-type]
             if isinstance(outcome, NeedsTools):
                 done = [c.complete("ok") for c in outcome.round.calls]
@@ -391,7 +386,7 @@ def test_a_dump_is_json_and_loads_to_the_same_bytes_R4() -> None:
     assert copy.dump() == data
     assert copy.usage == session.usage
     assert Session.load(json.dumps(data)).dump() == data
-    for adapter in APIS.values():
+    for adapter in ADAPTERS.values():
         assert adapter.request(copy.transcript, Tools.offer()) == adapter.request(
             session.transcript, Tools.offer()
         )
@@ -467,7 +462,7 @@ def test_forks_are_independent_R5() -> None:
 
 def test_a_requests_dict_is_the_callers_own_R1() -> None:
     session = full_session()
-    for adapter in APIS.values():
+    for adapter in ADAPTERS.values():
         before = adapter.request(session.transcript, Tools.offer())
         body = adapter.request(session.transcript, Tools.offer())
         key = "input" if adapter is OpenAIResponses else "messages"
@@ -477,7 +472,7 @@ def test_a_requests_dict_is_the_callers_own_R1() -> None:
 
 
 def test_nothing_to_answer_is_said_before_sending_K5() -> None:
-    for adapter in APIS.values():
+    for adapter in ADAPTERS.values():
         empty, only_system = Session(), Session()
         only_system.push_system("Be brief.")
         answered = asked()

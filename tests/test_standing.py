@@ -7,21 +7,16 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from hypothesis import given
 from hypothesis import strategies as st
 from toolkit import LookTools
 
 from lutumpy import Finished, NeedsTools, Session, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.models import Head, Transcript
 from lutumpy.testing import Call, Reply, ScriptedModel, render
 
-APIS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 STEPS = ["user", "ephemeral", "calls", "signed calls", "failing calls", "answer", "signed answer"]
 
 
@@ -64,12 +59,12 @@ def take(session: Session, step: str, number: int, api: str) -> None:
 
 
 def sent(session: Session) -> list[str]:
-    return [json.dumps(adapter.messages(session.transcript)) for adapter in APIS.values()]
+    return [json.dumps(adapter.messages(session.transcript)) for adapter in ADAPTERS.values()]
 
 
 @given(
     steps=st.lists(st.tuples(st.sampled_from(STEPS), st.booleans()), max_size=12),
-    api=st.sampled_from([*APIS]),
+    api=st.sampled_from([*ADAPTERS]),
 )
 def test_a_session_is_built_of_what_was_appended_and_its_state(steps: Any, api: str) -> None:
     session, kept = Session(), Kept()

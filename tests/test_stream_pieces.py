@@ -12,6 +12,7 @@ import anthropic._models
 import openai._models
 import pytest
 from anthropic.types import RawMessageStreamEvent
+from every_api import ADAPTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionChunk
@@ -34,17 +35,11 @@ from lutumpy import (
     tool,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.models import Api
 from lutumpy.streaming import Reader
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
 
-ADAPTERS: dict[Api, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 SDK: dict[Api, tuple[Any, Any]] = {
     "openai_chat": (openai._models.construct_type, ChatCompletionChunk),
     "openai_responses": (openai._models.construct_type, ResponseStreamEvent),

@@ -9,6 +9,7 @@ import copy
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -30,15 +31,8 @@ from lutumpy import (
     ToolCallIssueFound,
     ToolCallReady,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render, render_stream
 
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 
 

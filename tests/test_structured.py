@@ -15,6 +15,7 @@ import anthropic as anthropic_sdk
 import openai as openai_sdk
 import pydantic
 import pytest
+from every_api import ADAPTERS, CHECKS
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, field_validator
@@ -40,24 +41,8 @@ from lutumpy import (
     tool,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.errors import Problem
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, ScriptedModel, serve
 
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-CHECKS: dict[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
-    "openai_chat": chat.check_request,
-    "openai_responses": responses.check_request,
-    "anthropic_messages": anthropic.check_request,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from durable_toolkit import APIS, FORMS, Form
+from durable_toolkit import FORMS, Form
+from every_api import APIS
 from postgres_server import serve_postgres, why_not
 
 from lutumpy.durable import MemoryStore, PostgresStore, SqliteStore

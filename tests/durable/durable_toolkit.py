@@ -29,7 +29,6 @@ from lutumpy.hooks import BaseToolCall
 from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Reply, ScriptedModel
 
-APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
 FORMS = ["asyncio", "trio", "sync"]
 SCOPE = "conversation 17"
 

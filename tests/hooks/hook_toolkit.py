@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from every_api import ADAPTERS
 from pydantic import BaseModel
 
 from lutumpy import (
@@ -18,25 +18,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.errors import Problem
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, render
-
-APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
-ADAPTERS: Mapping[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
-    "openai_chat": chat.check_request,
-    "openai_responses": responses.check_request,
-    "anthropic_messages": anthropic.check_request,
-}
 
 
 class Forecast(BaseModel):

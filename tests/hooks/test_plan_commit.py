@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS, APIS, CHECKS
 from hook_toolkit import (
-    ADAPTERS,
     ADD,
-    APIS,
-    CHECKS,
     DELETE,
     UNKNOWN,
     USER,

@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from hook_toolkit import ADAPTERS, APIS, CHECKS, AppTools, DataTools, Forecast, User, Weather, start
+from every_api import ADAPTERS, APIS, CHECKS
+from hook_toolkit import AppTools, DataTools, Forecast, User, Weather, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hook_toolkit import APIS, DELETE, USER, WEATHER, AppTools, Forecast, User, results, start
+from every_api import APIS
+from hook_toolkit import DELETE, USER, WEATHER, AppTools, Forecast, User, results, start
 
 from lutumpy import CommitError, HookError, ImagePart, TextPart, ToolMetadata, ToolResult, hook_impl
 from lutumpy.hooks import ToolHooks

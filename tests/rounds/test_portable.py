@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from datetime import datetime, timezone
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from every_api import ADAPTERS
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr, field_validator
@@ -36,16 +37,9 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, IdempotencyKey, ToolExecutor
 from lutumpy.testing import Call, Reply, ScriptedModel, render
-
-APIS: Mapping[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 
 
 class Item(BaseModel):
@@ -121,7 +115,7 @@ def read(
     session = Session()
     session.push_system("You help.")
     session.push_user("go")
-    turn = APIS[api].response(render(Reply(calls=calls), api, number=1, model="m"))
+    turn = ADAPTERS[api].response(render(Reply(calls=calls), api, number=1, model="m"))
     outcome = Desk.offer().read(turn, session)
     assert isinstance(outcome, NeedsTools)
     return session, outcome.round.apply_hooks_sync(decide)
@@ -139,13 +133,13 @@ def finish(plan: ToolRoundPlan[Any], session: Session) -> None:
 
 
 def bytes_of(session: Session, api: str) -> str:
-    return json.dumps(APIS[api].messages(session.transcript))
+    return json.dumps(ADAPTERS[api].messages(session.transcript))
 
 
 # --- there and back ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", ADAPTERS)
 @pytest.mark.parametrize("sign", [None, SIGNER])
 def test_a_resumed_plan_dumps_to_the_same_bytes_and_commits_to_the_same_transcript_P12(
     api: str, sign: Signer | None
@@ -221,7 +215,7 @@ def test_hooks_of_a_resumed_plan_see_and_restore_what_was_dumped_P12() -> None:
     again.discard()
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", ADAPTERS)
 def test_keys_are_equal_in_process_in_the_plan_and_in_tickets_P9(api: str) -> None:
     session, plan = read(ORDER, LOOK, MOVE, LOOK, api=api, decide=lambda call: RunNormally())
     seen: dict[str, str] = {}

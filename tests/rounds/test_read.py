@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from pydantic import BaseModel, field_validator
 
 from lutumpy import (
@@ -25,15 +26,10 @@ from lutumpy import (
     tool_input,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.models import CallBlock
 from lutumpy.testing import Call, Reply, render
 
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 text_apis = pytest.mark.parametrize("api", ["openai_chat", "openai_responses"])
 

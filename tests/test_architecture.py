@@ -363,6 +363,8 @@ NAMES: Mapping[str, str] = {
     "lutumpy.cli.demo": "what --provider takes",
     "lutumpy.cli.options": "a help text that says whose rules are meant",
     "lutumpy.core.model": "an error that shows what a model looks like",
+    "lutumpy.demo.durable": "the address that a test server has for one SDK",
+    "lutumpy.demo.durable_child": "a program as users write it, with one adapter",
     "lutumpy.demo.providers": "what makes the client of each SDK, which no adapter does",
     "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
     "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",

@@ -90,7 +90,7 @@ def _demo_local(model: str | None) -> int:
 def _demo_durable() -> int:
     """The demo of a process that dies in the middle of a payment."""
     try:
-        from lutumpy.demo.durable import DurableDemoError, run_durable
+        from lutumpy.demo import DurableDemoError, run_durable
     except ImportError as error:
         return _fail(str(error))
     _take_any_text()

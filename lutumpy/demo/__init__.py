@@ -34,13 +34,14 @@ from lutumpy import (
     TurnResult,
     hook_impl,
 )
+from lutumpy.demo.durable import DurableDemoError, run_durable
 from lutumpy.demo.providers import PROVIDERS, DemoError, connect
 from lutumpy.demo.report import Report
 from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply
 
-__all__ = ["DemoError", "run"]
+__all__ = ["DemoError", "DurableDemoError", "run", "run_durable"]
 
 MOST_ROUNDS = 10
 

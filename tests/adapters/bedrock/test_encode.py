@@ -353,7 +353,7 @@ def test_bytes_of_the_sdk_are_read_as_base64() -> None:
 
 
 def test_only_bytes_of_the_api_become_bytes_for_the_sdk() -> None:
-    image = {"image": {"format": "png", "source": {"bytes": "no base64"}}}
+    image = {"image": {"format": "png", "source": {"bytes": "no base64!"}}}
     own_words = {"toolUse": {"toolUseId": "a", "name": "look", "input": {"bytes": "eA=="}}}
     history = [user(image), assistant(own_words), user(RESULT)]
     body = BedrockConverse.request(Transcript.from_messages(API, history), blobs="bytes")

@@ -1,20 +1,20 @@
-"""Streams through the real SDK clients, async and sync, for the three APIs: what a program sees
+"""Streams through the real SDK clients, async and sync, for every API: what a program sees
 from socket to session.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import json
+import gc
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncOpenAI, OpenAI
+from every_api import ADAPTERS
+from every_client import model_at, sync_model_at
 from toolkit import Weather
 from toolkit import WeatherTools as Tools
 
@@ -31,18 +31,12 @@ from lutumpy import (
     ToolCallIssueFound,
     ToolCallReady,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import serving
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import Api, ToolTurn
 from lutumpy.rounds.events import Event
 from lutumpy.testing import Call, Failure, Reply, WireServer, render_stream, serve
 
-ADAPTERS: dict[Api, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 
 
@@ -64,27 +58,6 @@ def asked() -> Session:
     session.push_user("What is the weather?")
     session.push_ephemeral_user("Be quick.")
     return session
-
-
-def options(api: Api, url: str) -> dict[str, Any]:
-    base = url if api == "anthropic_messages" else f"{url}/v1"
-    return {"base_url": base, "api_key": "any", "max_retries": 0, "timeout": 10}
-
-
-@asynccontextmanager
-async def model(api: Api, url: str) -> AsyncIterator[Any]:
-    """The adapter with an async client of the SDK."""
-    made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
-    async with made(**options(api, url)) as client:
-        yield ADAPTERS[api]("any-model", client=client)
-
-
-@contextmanager
-def model_sync(api: Api, url: str) -> Iterator[Any]:
-    """The adapter with a sync one."""
-    made: Any = Anthropic if api == "anthropic_messages" else OpenAI
-    with made(**options(api, url)) as client:
-        yield ADAPTERS[api]("any-model", client=client)
 
 
 def check_round(events: Sequence[Event], outcome: NeedsTools | Finished, session: Session) -> None:
@@ -123,7 +96,7 @@ def only_its_cost_changed(session: Session, before: dict[str, Any]) -> None:
 
 @every_api
 async def test_a_streamed_round_and_a_streamed_answer(api: Api) -> None:
-    async with serve([CALLS, ANSWER]) as server, model(api, server.url) as llm:
+    async with serve([CALLS, ANSWER]) as server, model_at(api, server.url) as llm:
         session = asked()
         async with session.text_turn(llm, tools=Tools).stream() as stream:
             check_round([event async for event in stream], stream.outcome, session)
@@ -135,7 +108,7 @@ async def test_a_streamed_round_and_a_streamed_answer(api: Api) -> None:
 
 @every_api
 def test_a_streamed_round_and_a_streamed_answer_without_an_event_loop(api: Api) -> None:
-    with serve([CALLS, ANSWER]) as server, model_sync(api, server.url) as llm:
+    with serve([CALLS, ANSWER]) as server, sync_model_at(api, server.url) as llm:
         session = asked()
         with session.text_turn(llm, tools=Tools).stream_sync() as stream:
             check_round(list(stream), stream.outcome, session)
@@ -153,10 +126,9 @@ def check_answer(
     assert session.turns()[-1].text == ANSWER.text
     assert outcome.result.request_id == "req_" + "2".zfill(24)
     assert (outcome.result.usage.input_tokens, outcome.result.usage.output_tokens) == ANSWER.usage
-    assert [(request.status, request.body["stream"]) for request in server.requests] == [
-        (200, True),
-        (200, True),
-    ]
+    assert [request.status for request in server.requests] == [200, 200]
+    for request in server.requests:
+        assert request.body.get("stream") or "stream" in request.path.lower()
 
 
 async def read(turn: ToolTurn[BaseToolCall, None]) -> NeedsTools | Finished:
@@ -186,6 +158,15 @@ SCRIPTS = {
 }
 
 
+def without_finish_message(dump: dict[str, Any]) -> dict[str, Any]:
+    """A dump without the one thing that google-genai drops from the chunks of a stream."""
+    for item in dump["items"]:
+        candidate = (item.get("residue") or {}).get("candidate", {})
+        if candidate.pop("finishMessage", None) is not None and not candidate:
+            item["residue"] = None
+    return dump
+
+
 @every_api
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_a_stream_ends_in_what_collect_gives_S1(api: Api, name: str) -> None:
@@ -193,7 +174,7 @@ async def test_a_stream_ends_in_what_collect_gives_S1(api: Api, name: str) -> No
     dumps: list[dict[str, Any]] = []
     kinds: list[type] = []
     for streamed in (True, False):
-        async with serve([reply]) as server, model(api, server.url) as llm:
+        async with serve([reply]) as server, model_at(api, server.url) as llm:
             session = asked()
             turn = session.text_turn(llm, tools=Tools)
             if streamed:
@@ -203,7 +184,7 @@ async def test_a_stream_ends_in_what_collect_gives_S1(api: Api, name: str) -> No
         kinds.append(type(outcome))
         if isinstance(outcome, NeedsTools):
             outcome.round.commit(session, [call.complete("fine") for call in outcome.round.calls])
-        dumps.append(session.dump())
+        dumps.append(without_finish_message(session.dump()))
     assert kinds[0] is kinds[1]
     assert dumps[0] == dumps[1]
 
@@ -214,7 +195,7 @@ async def test_a_failure_at_the_start(api: Api) -> None:
     before = session.dump()
     async with (
         serve([Failure(429, "Slow down.", headers={"retry-after": "3"})]) as server,
-        model(api, server.url) as llm,
+        model_at(api, server.url) as llm,
     ):
         stream = session.text_turn(llm, tools=Tools).stream()
         with pytest.raises(AdapterError, match="Slow down") as caught:
@@ -237,7 +218,7 @@ def test_a_failure_at_the_start_without_an_event_loop(api: Api) -> None:
     before = session.dump()
     with (
         serve([Failure(500, "Broken.")]) as server,
-        model_sync(api, server.url) as llm,
+        sync_model_at(api, server.url) as llm,
         pytest.raises(AdapterError, match=r"Broken\."),
         session.text_turn(llm, tools=Tools).stream_sync(),
     ):
@@ -257,8 +238,9 @@ class Host:
         left: Set when the client has closed the connection.
     """
 
-    def __init__(self, body: bytes, *, hang_up: bool) -> None:
-        self._body = body
+    def __init__(self, api: Api, *, hang_up: bool) -> None:
+        self._body = beginning(api)
+        self._kind = serving(api, "server").stream_type
         self._hang_up = hang_up
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -289,7 +271,7 @@ class Host:
             while len(body) < length:
                 body += connection.recv(65536)
             connection.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                b"HTTP/1.1 200 OK\r\ncontent-type: " + self._kind.encode() + b"\r\n"
                 b"transfer-encoding: chunked\r\n\r\n"
                 + f"{len(self._body):x}\r\n".encode()
                 + self._body
@@ -304,32 +286,31 @@ class Host:
 
 
 def beginning(api: Api) -> bytes:
-    """The first half of the streamed answer: its text, and the first call in pieces."""
+    """The first half of the streamed answer: its text, and the first call at least in part."""
     events = render_stream(CALLS, api, number=1, model="m")
-    return b"".join(
-        [
-            (f"event: {event['type']}\n" if "type" in event else "").encode()
-            + b"data: "
-            + json.dumps(event).encode()
-            + b"\n\n"
-            for event in events[: len(events) // 2]
-        ]
-    )
+    write_event = serving(api, "server")(api, {}).write_event
+    return b"".join([write_event(event) for event in events[: len(events) // 2 + 2]])
 
 
 @every_api
 async def test_leaving_the_block_early_closes_the_connection_S3(api: Api) -> None:
     session = asked()
     before = session.dump()
-    with Host(beginning(api), hang_up=False) as host:
-        async with model(api, host.url) as llm:
+    with Host(api, hang_up=False) as host:
+        async with model_at(api, host.url) as llm:
             async with session.text_turn(llm, tools=Tools).stream() as stream:
                 async for event in stream:
                     if isinstance(event, TextDelta):
                         break
                 assert not host.left.is_set()
             # The client is still open: it was the stream that closed its connection.
-            assert host.left.wait(5)
+            if api == "gemini_generate_content":
+                # The SDK's async generators hold each other; collected, the loop closes them one
+                # by one.
+                for _ in range(10):
+                    gc.collect()
+                    await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(host.left.wait, 5)
     with pytest.raises(RoundClosedError, match="not read to its end"):
         _ = stream.outcome
     only_its_cost_changed(session, before)
@@ -339,7 +320,7 @@ async def test_leaving_the_block_early_closes_the_connection_S3(api: Api) -> Non
 def test_leaving_the_block_early_closes_the_connection_without_an_event_loop(api: Api) -> None:
     session = asked()
     before = session.dump()
-    with Host(beginning(api), hang_up=False) as host, model_sync(api, host.url) as llm:
+    with Host(api, hang_up=False) as host, sync_model_at(api, host.url) as llm:
         with pytest.raises(KeyError):
             fail_at_the_first_text(session.text_turn(llm, tools=Tools))
         assert host.left.wait(5)
@@ -350,8 +331,8 @@ def test_leaving_the_block_early_closes_the_connection_without_an_event_loop(api
 async def test_a_connection_that_is_lost_in_the_middle_S3(api: Api) -> None:
     session = asked()
     before = session.dump()
-    with Host(beginning(api), hang_up=True) as host:
-        async with model(api, host.url) as llm:
+    with Host(api, hang_up=True) as host:
+        async with model_at(api, host.url) as llm:
             with pytest.raises(AdapterError) as caught:
                 await read(session.text_turn(llm, tools=Tools))
     assert caught.value.retryable

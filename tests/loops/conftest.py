@@ -9,7 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from loop_toolkit import APIS, FORMS, Runner
+from every_api import APIS
+from loop_toolkit import FORMS, Runner
 
 
 @pytest.fixture(params=FORMS)
@@ -27,6 +28,6 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=APIS)
 def api(request: pytest.FixtureRequest) -> str:
-    """One of the three APIs."""
+    """One API of the table."""
     name: str = request.param
     return name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+from every_api import ADAPTERS, CHECKS
 from pydantic import BaseModel
 
 from lutumpy import (
@@ -25,28 +26,11 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.errors import Problem
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools, run_tools_sync
 from lutumpy.models import ToolResults
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
 from lutumpy.testing import Call, Reply, ScriptedModel
 
-APIS = ["openai_chat", "openai_responses", "anthropic_messages"]
-ADAPTERS: Mapping[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
-CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
-    "openai_chat": chat.check_request,
-    "openai_responses": responses.check_request,
-    "anthropic_messages": anthropic.check_request,
-}
 FORMS = ["asyncio", "trio", "sync"]
 WITHHELD = (
     "The tool ran, and what it did stands, but what it said is withheld: it could not be reviewed."

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from every_api import APIS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from loop_toolkit import ANSWER, APIS, FORMS, Desk, Journal, Runner, asked, check_valid, script
+from loop_toolkit import ANSWER, FORMS, Desk, Journal, Runner, asked, check_valid, script
 from profiles import examples
 
 from lutumpy import (

@@ -7,13 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncOpenAI, OpenAI
+from every_client import model_at, sync_model_at
 from text_toolkit import Tools, answers, asked, call, every_api
 
 from lutumpy import AdapterError, Finished, NeedsTools, TextDelta, ToolCallReady
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.models import Api
 from lutumpy.testing import Failure, Reply, WireServer, serve
 from lutumpy.text_tools import TextTools
@@ -22,25 +19,12 @@ OSLO = call("weather", {"city": "Oslo"})
 SCRIPT = [Reply(text=f"Let me see.{OSLO}{call('weather', 'oops')}"), Reply(text="It is sunny.")]
 
 
-def client(server: WireServer, api: Api, *, sync: bool) -> Any:
-    if api == "anthropic_messages":
-        kind: Any = Anthropic if sync else AsyncAnthropic
-        return kind(base_url=server.anthropic_base_url, api_key="any", max_retries=0)
-    kind = OpenAI if sync else AsyncOpenAI
-    return kind(base_url=server.openai_base_url, api_key="any", max_retries=0)
-
-
 @asynccontextmanager
 async def text_model(
     script: list[Any], api: Api, **options: Any
 ) -> AsyncIterator[tuple[WireServer, TextTools]]:
-    adapter: Any = {
-        "openai_chat": OpenAIChat,
-        "openai_responses": OpenAIResponses,
-        "anthropic_messages": AnthropicMessages,
-    }[api]
-    async with serve(script) as server, client(server, api, sync=False) as http:
-        yield server, TextTools(adapter("any-model", client=http), **options)
+    async with serve(script) as server, model_at(api, server.url) as llm:
+        yield server, TextTools(llm, **options)
 
 
 @every_api
@@ -104,15 +88,10 @@ async def test_sync_clients(api: Api) -> None:
     import asyncio
 
     async with serve([*SCRIPT, *SCRIPT]) as server:
-        adapter: Any = {
-            "openai_chat": OpenAIChat,
-            "openai_responses": OpenAIResponses,
-            "anthropic_messages": AnthropicMessages,
-        }[api]
 
         def talk() -> str:
-            with client(server, api, sync=True) as http:
-                llm = TextTools(adapter("any-model", client=http))
+            with sync_model_at(api, server.url) as model:
+                llm = TextTools(model)
                 session = asked()
                 outcome = session.text_turn(llm, tools=Tools).collect_sync()
                 assert isinstance(outcome, NeedsTools)

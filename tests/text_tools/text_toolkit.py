@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from every_api import APIS
 from toolkit import Write
 
 from lutumpy import Session, ToolResult, ToolRound, Toolset, tool, tool_fn
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import Api
 from lutumpy.text_tools import ParsedCall, TagToolParser
 
-APIS: tuple[Api, ...] = ("openai_chat", "openai_responses", "anthropic_messages")
 every_api = pytest.mark.parametrize("api", APIS)
 
 
@@ -79,18 +78,21 @@ def brief(one: ParsedCall) -> tuple[str, str, str | None]:
 
 
 def contents(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Role and text of every message of a request's body."""
+    """Role and text of every message of a request's body, as most APIs call the roles."""
     found: list[tuple[str, str]] = []
-    if isinstance(body.get("system"), str):
-        found.append(("system", body["system"]))
-    elif body.get("system"):
-        found.append(("system", "".join([part["text"] for part in body["system"]])))
-    for message in body.get("messages", body.get("input", ())):
-        content = message.get("content")
-        text = (
-            content
-            if isinstance(content, str)
-            else "".join([part.get("text", "") for part in content or ()])
-        )
-        found.append((message.get("role", message.get("type")), text))
+    system = body.get("system") or body.get("systemInstruction")
+    if system:
+        found.append(("system", text_of(system)))
+    for message in body.get("messages") or body.get("input") or body.get("contents") or ():
+        role = message.get("role", message.get("type"))
+        text = text_of(message.get("content") or message.get("parts"))
+        found.append(("assistant" if role == "model" else role, text))
     return found
+
+
+def text_of(content: Any) -> str:
+    """The text of a content: a text, a list of parts, or an object with parts."""
+    if isinstance(content, str):
+        return content
+    parts = content["parts"] if isinstance(content, Mapping) else content or ()
+    return "".join([part.get("text", "") for part in parts])

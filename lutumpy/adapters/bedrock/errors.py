@@ -38,7 +38,7 @@ _CREDENTIALS = frozenset(
 )
 _CONNECTION = frozenset(
     "HTTPClientError ConnectionError ReadTimeoutError ResponseStreamingError IncompleteReadError "
-    "ParserError".split()
+    "ParserError ProtocolError".split()
 )
 
 

@@ -13,7 +13,8 @@ public, replaces what they made of it.
 #
 # Whole answers come back raw (`should_return_http_response`): the SDK's own model of an answer
 # drops fields that it doesn't know, and raises for enums that it doesn't know. Streams come as
-# models only, since the SDK gives nothing else.
+# models only, since the SDK gives nothing else; they are begun when they are entered
+# (`begun_stream.py`).
 #
 # The SDK would ask again by itself when an answer says that it isn't complete (CONTINUATION), and
 # run functions. Neither is its business here, so both are turned off.
@@ -24,6 +25,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lutumpy.adapters.gemini.begun_stream import BegunStream, BegunStreamSync, lower_headers
 from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.errors import missing_sdk, sdk_error
 from lutumpy.adapters.provider_errors import shorten_text
@@ -129,9 +131,14 @@ class GenaiTransport:
 
         async def open_response() -> Any:
             models = await self._async_models()
-            return await models.generate_content_stream(
+            stream = await models.generate_content_stream(
                 **self._arguments(body, automatic_continuation=False)
             )
+            try:
+                return await BegunStream.begin(stream)
+            except Exception as error:
+                _raise_first_chunk(error)
+                raise
 
         return SdkStream(open_response, decoder, _stream_error)
 
@@ -139,9 +146,14 @@ class GenaiTransport:
         """The same without an event loop."""
 
         def open_response() -> Any:
-            return self._sync_models().generate_content_stream(
+            stream = self._sync_models().generate_content_stream(
                 **self._arguments(body, automatic_continuation=False)
             )
+            try:
+                return BegunStreamSync.begin(stream)
+            except Exception as error:
+                _raise_first_chunk(error)
+                raise
 
         return SdkStreamSync(open_response, decoder, _stream_error)
 
@@ -267,7 +279,6 @@ def _models_of(client: Any, is_async: bool) -> Any:
 
 def _read_reply(reply: Any) -> SdkReply:
     response = getattr(reply, "sdk_http_response", None)
-    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
     body = getattr(response, "body", None)
     if isinstance(body, str):
         content = json_values.clean_text(body).encode()
@@ -278,8 +289,7 @@ def _read_reply(reply: Any) -> SdkReply:
         from lutumpy.adapters.gemini.sdk_objects import response_object
 
         content = json_values.encode(response_object(reply, API))
-    lower = {str(name).lower(): value for name, value in headers.items()}
-    return SdkReply(content, lower.get("x-request-id") or lower.get("x-goog-request-id"))
+    return SdkReply(content, lower_headers(reply).get("x-request-id"))
 
 
 def _read_count(reply: Any) -> int:
@@ -299,6 +309,13 @@ def _stream_error(error: Exception, reading: bool) -> AdapterError | None:
             retryable=True,
         )
     return found
+
+
+def _raise_first_chunk(error: Exception) -> None:
+    """Raise what came in place of a stream's first chunk in our words; a bug passes."""
+    found = _stream_error(error, reading=True)
+    if found is not None:
+        raise found from error
 
 
 def _raise_in_our_words(error: Exception, *, making: bool = False) -> None:

@@ -114,13 +114,14 @@ async def test_an_error_is_told_with_its_status(server: WireServer) -> None:
         assert (caught.value.status, caught.value.code) == (400, "INVALID_ARGUMENT")
         with pytest.raises(AdapterError, match="Unknown name"):
             llm.respond_sync(asked(), None, OPTIONS)
-        stream = llm.open_stream(asked(), None, OPTIONS)
-        async with stream as chunks:
-            with pytest.raises(AdapterError, match="Unknown name"):
-                await anext(chunks)
-        events = llm.open_stream_sync(asked(), None, OPTIONS)
-        with events as found, pytest.raises(AdapterError, match="Unknown name"):
-            next(found)
+        with pytest.raises(AdapterError, match="Unknown name"):
+            async with llm.open_stream(asked(), None, OPTIONS):
+                pytest.fail("it was entered")
+        with (
+            pytest.raises(AdapterError, match="Unknown name"),
+            llm.open_stream_sync(asked(), None, OPTIONS),
+        ):
+            pytest.fail("it was entered")
 
 
 async def test_a_server_that_is_not_there_may_come_back() -> None:
@@ -216,8 +217,8 @@ def test_bugs_pass_and_unreadable_chunks_are_told() -> None:
     stream = Gemini(MODEL, Own(ValueError("Expecting value"))).open_stream_sync(
         asked(), None, OPTIONS
     )
-    with stream as chunks, pytest.raises(AdapterError, match="can't be read"):
-        list(chunks)
+    with pytest.raises(AdapterError, match="can't be read"), stream:
+        pytest.fail("it was entered")
 
 
 def test_errors_of_the_stack_are_known_by_their_packages() -> None:

@@ -1,0 +1,91 @@
+"""The real SDK client of every API at a test server, closed when its test is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import boto3
+from anthropic import Anthropic, AsyncAnthropic
+from botocore.config import Config
+from every_api import ADAPTERS
+from google import genai
+from google.genai import types
+from openai import AsyncOpenAI, OpenAI
+
+from lutumpy.apis import Api
+
+__all__ = ["MODELS", "model_at", "sync_model_at"]
+
+MODELS: dict[Api, str] = {
+    "gemini_generate_content": "gemini-3-flash-preview",  # the strictest about signatures
+    "bedrock_converse": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+}
+"""For whom requests are written, where that makes a difference."""
+
+TIMEOUT = 10
+"""Seconds that a request may take; a test that hangs should fail by itself."""
+
+
+@asynccontextmanager
+async def model_at(api: Api, url: str) -> AsyncIterator[Any]:
+    """The adapter with an async client of the SDK, which tries nothing twice."""
+    if api == "gemini_generate_content":
+        client: Any = _gemini_client(url)
+        try:
+            yield _adapter(api, client)
+        finally:
+            await client.aio.aclose()
+            client.close()
+    elif api == "bedrock_converse":
+        with sync_model_at(api, url) as model:  # boto3 has one client for both; it runs in threads
+            yield model
+    else:
+        made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
+        async with made(**_options(api, url)) as client:
+            yield _adapter(api, client)
+
+
+@contextmanager
+def sync_model_at(api: Api, url: str) -> Iterator[Any]:
+    """The adapter with a sync client of the SDK, which tries nothing twice."""
+    if api == "gemini_generate_content":
+        with _gemini_client(url) as client:
+            yield _adapter(api, client)
+    elif api == "bedrock_converse":
+        client = _bedrock_client(url)
+        try:
+            yield _adapter(api, client)
+        finally:
+            client.close()
+    else:
+        made: Any = Anthropic if api == "anthropic_messages" else OpenAI
+        with made(**_options(api, url)) as client:
+            yield _adapter(api, client)
+
+
+def _adapter(api: Api, client: Any) -> Any:
+    return ADAPTERS[api](MODELS.get(api, "any-model"), client=client)
+
+
+def _options(api: Api, url: str) -> dict[str, Any]:
+    base = url if api == "anthropic_messages" else f"{url}/v1"
+    return {"base_url": base, "api_key": "any", "max_retries": 0, "timeout": TIMEOUT}
+
+
+def _gemini_client(url: str) -> genai.Client:
+    options = types.HttpOptions(base_url=url, timeout=TIMEOUT * 1000)
+    return genai.Client(api_key="any", http_options=options)
+
+
+def _bedrock_client(url: str) -> Any:
+    once = Config(retries={"max_attempts": 0}, connect_timeout=TIMEOUT, read_timeout=TIMEOUT)
+    return boto3.client(
+        "bedrock-runtime",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=once,
+    )

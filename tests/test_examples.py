@@ -75,6 +75,8 @@ CASES = [
     Case("quickstart_chat.py"),
     Case("quickstart_responses.py"),
     Case("quickstart_messages.py"),
+    Case("quickstart_gemini.py"),
+    Case("quickstart_bedrock.py"),
     Case("own_client_sync.py"),
     Case("own_client_async.py"),
     Case("parallel_calls.py"),
@@ -188,6 +190,13 @@ def live(server: WireServer) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "any",
         "OPENAI_BASE_URL": server.openai_base_url,
         "ANTHROPIC_BASE_URL": server.anthropic_base_url,
+        "GOOGLE_API_KEY": "any",
+        "GOOGLE_GEMINI_BASE_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url,
     }
 
 
@@ -281,8 +290,9 @@ def test_an_example_is_short(script: str) -> None:
 
 
 PUBLIC = (
-    "adapters.anthropic adapters.openai apis doctor durable errors execution hooks local loops mcp "
-    "models openapi streaming testing text_tools tool_doctor toolclad"
+    "adapters.anthropic adapters.bedrock adapters.gemini adapters.openai apis doctor durable "
+    "errors execution hooks local loops mcp models openapi streaming testing text_tools "
+    "tool_doctor toolclad"
 ).split()
 
 
@@ -322,13 +332,19 @@ def test_the_index_names_every_example_once() -> None:
 
 
 NEEDS_ANTHROPIC = {"own_client_async.py", "quickstart_messages.py", "streaming_ui.py"}
+NAMES_ITS_KEY = {"quickstart_gemini.py": "GOOGLE_API_KEY", "quickstart_bedrock.py": "AWS_REGION"}
 NEEDS_NO_KEY = {"text_only_model.py"}  # it asks a host of the user's own
 
 
 @pytest.fixture
 def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "OPENAI_"))]:
+    own = ("ANTHROPIC_", "AWS_", "GEMINI_", "GOOGLE_", "OPENAI_")
+    for name in [name for name in os.environ if name.startswith(own)]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    if "boto3" in sys.modules:  # its session keeps what it has found
+        monkeypatch.setattr(sys.modules["boto3"], "DEFAULT_SESSION", None)
 
 
 @pytest.mark.usefixtures("without_keys")
@@ -340,11 +356,8 @@ def test_without_a_key_live_says_which_one_it_needs(case: Case) -> None:
     assert status == 2
     (line,) = err.strip().splitlines()
     # Of a client that the library makes, Anthropic's SDK names the argument only.
-    assert (
-        ("api_key" in line.lower())
-        if case.script in NEEDS_ANTHROPIC
-        else ("OPENAI_API_KEY" in line)
-    )
+    wanted = "api_key" if case.script in NEEDS_ANTHROPIC else NAMES_ITS_KEY.get(case.script)
+    assert (wanted or "OPENAI_API_KEY").lower() in line.lower(), line
     assert case.output.startswith(out)
 
 

@@ -104,6 +104,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps what it has found
 
 
 @pytest.mark.usefixtures("keys")

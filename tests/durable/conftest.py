@@ -36,7 +36,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=APIS)
 def api(request: pytest.FixtureRequest) -> str:
-    """One of the three APIs."""
+    """One API of the table."""
     name: str = request.param
     return name
 

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS, APIS, messages_of
 from pydantic import BaseModel
 
 from lutumpy import (
@@ -334,14 +335,10 @@ def test_staleness_and_rebase_K4() -> None:
     assert len(loaded.transcript) == 3
 
 
-@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("api", APIS)
 def test_a_rebase_gives_fresh_ids_where_the_host_counts_them_K4_C6(api: Any) -> None:
     """Two answers in flight, both with the host's first id: neither tool's result is lost."""
-    adapter: Any = {
-        "openai_chat": OpenAIChat,
-        "openai_responses": OpenAIResponses,
-        "anthropic_messages": AnthropicMessages,
-    }[api]
+    adapter = ADAPTERS[api]
     session = Session()
     session.push_user("go")
     rounds: list[ToolRound[Any]] = []
@@ -361,7 +358,7 @@ def test_a_rebase_gives_fresh_ids_where_the_host_counts_them_K4_C6(api: Any) -> 
     assert ids[:2] == ["call_0", "call_1"]
     assert len(set(ids)) == 4
     body = adapter.request(session.transcript)
-    assert check_messages(api, body["input" if api == "openai_responses" else "messages"]) == []
+    assert check_messages(api, messages_of(api, body)) == []
 
 
 def test_advice_about_a_stale_target_works_there_K4() -> None:

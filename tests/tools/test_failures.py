@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS, APIS
 from pydantic import BaseModel, Field, ValidationError, create_model, field_validator
 
 from lutumpy import (
@@ -21,8 +22,6 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
@@ -165,7 +164,7 @@ def test_many_exceptions_in_a_group_are_cut_short() -> None:
     assert not is_for_the_model(Group("", [*errors, ValueError()]))
 
 
-@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("api", APIS)
 async def test_a_failure_is_marked_and_never_empty_on_every_wire_K6(api: Any) -> None:
     llm = ScriptedModel(
         [Reply(calls=[Call("look", {"q": "x"}, id="call_1")]), Reply("done")], api=api
@@ -175,14 +174,11 @@ async def test_a_failure_is_marked_and_never_empty_on_every_wire_K6(api: Any) ->
     outcome = await session.text_turn(llm, tools=Tools).collect()
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [outcome.round.calls[0].fail(BrokenToolError())])
-    adapters: Any = {
-        "openai_chat": OpenAIChat,
-        "openai_responses": OpenAIResponses,
-        "anthropic_messages": AnthropicMessages,
-    }
-    body = json_values.encode_text(adapters[api].request(session.transcript))
+    body = json_values.encode_text(ADAPTERS[api].request(session.transcript))
     assert "The tool failed." in body
+    # Two APIs have a mark for it; the others are told in words alone.
     assert ('"is_error":true' in body) == (api == "anthropic_messages")
+    assert ('"status":"error"' in body) == (api == "bedrock_converse")
 
 
 async def test_a_hook_error_names_an_exception_that_cannot_be_shown() -> None:

@@ -42,7 +42,7 @@ Api: TypeAlias = str
 package adds.
 """
 
-Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "server", "page"]
+Role = Literal["adapter", "rules", "repairs", "reader", "rendering", "server", "page", "demo"]
 """What a module does for an API; see the attributes of `ApiRow`."""
 
 VERSION = 1
@@ -73,6 +73,7 @@ class ApiRow:
             name.
         page: The module that shows its histories on the page; `None` to show them as their
             `Transcript`.
+        demo: Whom `lutumpy demo` asks to show the API; `None` for an API that it doesn't show.
         version: The version of this form that the row is written for.
     """
 
@@ -86,6 +87,7 @@ class ApiRow:
     rendering: str | None = None
     server: str | None = None
     page: str | None = None
+    demo: str | None = None
     version: int = VERSION
 
 
@@ -103,6 +105,7 @@ _TABLE: dict[Api, ApiRow] = {
             rendering="lutumpy.testing.render_chat",
             server="lutumpy.testing.render_openai_server:ChatServer",
             page="lutumpy.page.read_chat",
+            demo="lutumpy.demo.providers.openai:CHAT",
         ),
         ApiRow(
             name="openai_responses",
@@ -115,6 +118,7 @@ _TABLE: dict[Api, ApiRow] = {
             rendering="lutumpy.testing.render_responses",
             server="lutumpy.testing.render_responses_server:ResponsesServer",
             page="lutumpy.page.read_responses",
+            demo="lutumpy.demo.providers.openai:RESPONSES",
         ),
         ApiRow(
             name="anthropic_messages",
@@ -127,6 +131,7 @@ _TABLE: dict[Api, ApiRow] = {
             rendering="lutumpy.testing.render_anthropic",
             server="lutumpy.testing.render_anthropic_server:MessagesServer",
             page="lutumpy.page.read_anthropic",
+            demo="lutumpy.demo.providers.anthropic:MESSAGES",
         ),
         ApiRow(
             name="gemini_generate_content",
@@ -139,6 +144,7 @@ _TABLE: dict[Api, ApiRow] = {
             rendering="lutumpy.testing.render_gemini",
             server="lutumpy.testing.render_gemini_server:GeminiServer",
             page="lutumpy.page.read_gemini",
+            demo="lutumpy.demo.providers.gemini:GEMINI",
         ),
         ApiRow(
             name="bedrock_converse",
@@ -151,6 +157,7 @@ _TABLE: dict[Api, ApiRow] = {
             rendering="lutumpy.testing.render_bedrock",
             server="lutumpy.testing.render_bedrock_server:ConverseServer",
             page="lutumpy.page.read_bedrock",
+            demo="lutumpy.demo.providers.bedrock:CONVERSE",
         ),
     )
 }

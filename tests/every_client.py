@@ -29,44 +29,46 @@ TIMEOUT = 10
 
 
 @asynccontextmanager
-async def model_at(api: Api, url: str) -> AsyncIterator[Any]:
-    """The adapter with an async client of the SDK, which tries nothing twice."""
+async def model_at(api: Api, url: str, **options: Any) -> AsyncIterator[Any]:
+    """The adapter, with its options and an async client of the SDK, which tries nothing twice."""
     if api == "gemini_generate_content":
         client: Any = _gemini_client(url)
         try:
-            yield _adapter(api, client)
+            yield _adapter(api, client, options)
         finally:
             await client.aio.aclose()
             client.close()
     elif api == "bedrock_converse":
-        with sync_model_at(api, url) as model:  # boto3 has one client for both; it runs in threads
+        with sync_model_at(
+            api, url, **options
+        ) as model:  # boto3 has one client for both; it runs in threads
             yield model
     else:
         made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
         async with made(**_options(api, url)) as client:
-            yield _adapter(api, client)
+            yield _adapter(api, client, options)
 
 
 @contextmanager
-def sync_model_at(api: Api, url: str) -> Iterator[Any]:
-    """The adapter with a sync client of the SDK, which tries nothing twice."""
+def sync_model_at(api: Api, url: str, **options: Any) -> Iterator[Any]:
+    """The adapter, with its options and a sync client of the SDK, which tries nothing twice."""
     if api == "gemini_generate_content":
         with _gemini_client(url) as client:
-            yield _adapter(api, client)
+            yield _adapter(api, client, options)
     elif api == "bedrock_converse":
         client = _bedrock_client(url)
         try:
-            yield _adapter(api, client)
+            yield _adapter(api, client, options)
         finally:
             client.close()
     else:
         made: Any = Anthropic if api == "anthropic_messages" else OpenAI
         with made(**_options(api, url)) as client:
-            yield _adapter(api, client)
+            yield _adapter(api, client, options)
 
 
-def _adapter(api: Api, client: Any) -> Any:
-    return ADAPTERS[api](MODELS.get(api, "any-model"), client=client)
+def _adapter(api: Api, client: Any, options: dict[str, Any]) -> Any:
+    return ADAPTERS[api](MODELS.get(api, "any-model"), client=client, **options)
 
 
 def _options(api: Api, url: str) -> dict[str, Any]:

@@ -360,12 +360,11 @@ NAMES: Mapping[str, str] = {
     "lutumpy.adapters.sdk_unsent": "two SDKs that were generated alike, and their root errors",
     "lutumpy.adapters.transport": "two SDKs that were generated alike, and their own modules",
     "lutumpy.apis": "the table",
-    "lutumpy.cli.demo": "what --provider takes",
+    "lutumpy.cli.demo": "whom it asks when nobody is named",
     "lutumpy.cli.options": "a help text that says whose rules are meant",
     "lutumpy.core.model": "an error that shows what a model looks like",
     "lutumpy.demo.durable": "the address that a test server has for one SDK",
     "lutumpy.demo.durable_child": "a program as users write it, with one adapter",
-    "lutumpy.demo.providers": "what makes the client of each SDK, which no adapter does",
     "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
     "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",
     "lutumpy.rules.call_ids": "the rule of hosts with an API of OpenAI, by their addresses",
@@ -378,7 +377,7 @@ NAMES: Mapping[str, str] = {
     "lutumpy.tools.dynamic": "the narrowest strict form, to which schemas are held",
 }
 # Of these, who names a provider that came after the table; a further one should need no more.
-LATER = {"lutumpy.apis", "lutumpy.cli.demo", "lutumpy.demo.providers", "lutumpy.rules.hosts"}
+LATER = {"lutumpy.apis", "lutumpy.rules.hosts"}
 
 
 def names_of_providers(name: str) -> set[str]:
@@ -412,7 +411,7 @@ def is_home(name: str) -> bool:
 PLACES = {
     place.partition(":")[0].removesuffix("_server")
     for row in ROWS
-    for place in (row.rendering, row.server, row.page)
+    for place in (row.rendering, row.server, row.page, row.demo)
     if place is not None
 }
 

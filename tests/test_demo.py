@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from lutumpy import Finished, NeedsTools, Session, __version__
-from lutumpy.apis import api_names
+from lutumpy.apis import api_names, serving
 from lutumpy.cli import main
-from lutumpy.cli.demo import PROVIDERS
-from lutumpy.demo import QUESTION, SCRIPT, execute, run
-from lutumpy.demo.providers import PROVIDERS as CHOICES
+from lutumpy.demo import QUESTION, SCRIPT, execute, provider_names, run
+from lutumpy.demo.providers import providers
 from lutumpy.demo.shop import _HelpDesk
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", provider_names())
 async def test_it_tells_what_happened_in_each_round(provider: str) -> None:
     lines: list[str] = []
     result = await run(provider, write=lines.append)
@@ -44,7 +43,7 @@ async def test_it_tells_what_happened_in_each_round(provider: str) -> None:
     assert report.isascii()
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", provider_names())
 async def test_it_says_the_same_every_time(provider: str) -> None:
     first: list[str] = []
     second: list[str] = []
@@ -92,9 +91,7 @@ def test_all_providers_one_after_the_other(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_every_api_of_the_library_can_be_asked() -> None:
-    """The names stand at the command line, too, which loads no SDK and no test server for them."""
-    assert tuple(CHOICES) == PROVIDERS
-    assert {choice.api for choice in CHOICES.values()} == set(api_names())
+    assert tuple(providers().values()) == api_names()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,7 @@ def test_live_without_a_key_says_which_one(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in CHOICES[provider].keys:
+    for name in serving(providers()[provider], "demo").keys:
         monkeypatch.delenv(name, raising=False)
     assert main(["demo", "--live", "--provider", provider]) == 2
     assert key in capsys.readouterr().err

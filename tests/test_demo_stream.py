@@ -9,11 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from lutumpy.cli import main
-from lutumpy.cli.demo import PROVIDERS
-from lutumpy.demo import SCRIPT, run
+from lutumpy.demo import SCRIPT, provider_names, run
 from lutumpy.testing import Call, Reply, serve
 
-every_provider = pytest.mark.parametrize("provider", PROVIDERS)
+every_provider = pytest.mark.parametrize("provider", provider_names())
 
 
 def sections(lines: list[str]) -> Iterator[tuple[str, list[str]]]:

@@ -26,7 +26,7 @@ from lutumpy import (
     Usage,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.models import CallBlock, Message, ResultBlock, ToolResults, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render
 
@@ -460,14 +460,22 @@ def test_forks_are_independent_R5() -> None:
     assert OpenAIChat.request(session.transcript) == before
 
 
+def clear(value: Any) -> None:
+    """Take everything out of a JSON value, at every depth."""
+    for inner in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        clear(inner)
+    if isinstance(value, (dict, list)):
+        value.clear()
+
+
 def test_a_requests_dict_is_the_callers_own_R1() -> None:
     session = full_session()
     for adapter in ADAPTERS.values():
         before = adapter.request(session.transcript, Tools.offer())
         body = adapter.request(session.transcript, Tools.offer())
-        key = "input" if adapter is OpenAIResponses else "messages"
-        body[key][-1]["content"] = "changed"
-        body["tools"].clear()
+        clear(body)
         assert adapter.request(session.transcript, Tools.offer()) == before
 
 

@@ -11,16 +11,19 @@ from collections.abc import Sequence
 
 from lutumpy import AdapterError
 
-__all__ = ["PROVIDERS", "main"]
-
-PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock")
+__all__ = ["main"]
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the demo; gives the exit code: 0, 1 when a provider failed, 2 when it can't run as it was
     asked to.
     """
-    parser = _make_parser()
+    # Imported late: these load half of the library.
+    try:
+        from lutumpy.demo import DemoError, provider_names, run
+    except ImportError as error:
+        return _fail(str(error))
+    parser = _make_parser(provider_names())
     try:
         arguments = parser.parse_args(argv)
         if arguments.local and (
@@ -44,12 +47,7 @@ def main(argv: Sequence[str]) -> int:
         return _demo_local(arguments.model)
     if arguments.durable:
         return _demo_durable()
-    # Imported late: the demo needs an SDK and the test server, which may not be installed.
-    providers = PROVIDERS if arguments.provider == "all" else (arguments.provider,)
-    try:
-        from lutumpy.demo import DemoError, run
-    except ImportError as error:
-        return _fail(str(error))
+    providers = provider_names() if arguments.provider == "all" else (arguments.provider,)
     _take_any_text()
     try:
         for provider in providers:
@@ -107,7 +105,7 @@ def _take_any_text() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def _make_parser(providers: Sequence[str]) -> argparse.ArgumentParser:
     demo = argparse.ArgumentParser(
         prog="lutumpy demo",
         description="A conversation with several rounds, parallel calls, and an invalid call that "
@@ -116,7 +114,7 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     demo.add_argument(
         "--provider",
-        choices=[*PROVIDERS, "all"],
+        choices=[*providers, "all"],
         default="openai-chat",
         help="whose API (default: openai-chat)",
     )

@@ -35,13 +35,13 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.demo.durable import DurableDemoError, run_durable
-from lutumpy.demo.providers import PROVIDERS, DemoError, connect
+from lutumpy.demo.providers import DemoError, connect, providers
 from lutumpy.demo.report import Report
 from lutumpy.demo.shop import PARCELS, SHOP, Refund, _HelpDesk
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply
 
-__all__ = ["DemoError", "DurableDemoError", "run", "run_durable"]
+__all__ = ["DemoError", "DurableDemoError", "provider_names", "run", "run_durable"]
 
 MOST_ROUNDS = 10
 
@@ -114,6 +114,11 @@ async def execute(round: ToolRound | ToolRoundPlan) -> list[ToolResult]:
     return results
 
 
+def provider_names() -> tuple[str, ...]:
+    """Whom the demo can ask, as the command line takes it."""
+    return tuple(providers())
+
+
 async def run(
     provider: str,
     *,
@@ -126,7 +131,7 @@ async def run(
     """Have the conversation and report each round.
 
     Args:
-        provider: One of `PROVIDERS`, as `openai-chat`.
+        provider: One of `provider_names()`, as `openai-chat`.
         live: Ask the real API, with the key from the environment, in place of the test server.
         model: The model's name; a default of the provider when left out.
         hooks: Let a cache and a person decide about calls before they are run.
@@ -140,10 +145,10 @@ async def run(
         DemoError: a key, the SDK, or the `testing` extra is missing.
         AdapterError: the provider refused a request, or can't be reached.
     """
-    chosen = PROVIDERS[provider]
     async with AsyncExitStack() as stack:
         script = SCRIPT_FOR_HOOKS if hooks else SCRIPT
-        llm, where = await connect(stack, chosen, live, model or chosen.model, script)
+        api = providers()[provider]
+        chosen, llm, where = await connect(stack, api, live, model, script)
         policies = Policies() if hooks else None
         report = Report(write)
         report.title(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lutumpy.cli import main
-from lutumpy.cli.demo import PROVIDERS
-from lutumpy.demo import SCRIPT_FOR_HOOKS, run
+from lutumpy.demo import SCRIPT_FOR_HOOKS, provider_names, run
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", provider_names())
 async def test_it_shows_a_cache_hit_and_what_the_gate_changed(provider: str) -> None:
     lines: list[str] = []
     result = await run(provider, hooks=True, write=lines.append)

@@ -6,6 +6,7 @@ import warnings
 from typing import Annotated, Any, Literal
 
 import pytest
+from every_api import ADAPTERS, APIS
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel
@@ -23,10 +24,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.gemini import Gemini
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.apis import api_names, serving
+from lutumpy.apis import serving
 from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.plain import json_values
 from lutumpy.rules.schema_walk import walk
@@ -39,17 +37,12 @@ from lutumpy.rules.strict import (
 )
 from lutumpy.tool_doctor import Finding, ToolReport, check_tools
 
-APIS = api_names()
 OPENAI = ("openai_chat", "openai_responses")
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-    "gemini_generate_content": Gemini,
-}
+CLAUDES = ("anthropic_messages", "bedrock_converse")
+"""The APIs that take strict tools as Anthropic does."""
 STRICT = tuple([api for api in APIS if hasattr(serving(api, "rules"), "STRICT")])
 """The APIs that have strict tools."""
-SHORT = (*OPENAI, "gemini_generate_content")
+SHORT = (*OPENAI, "gemini_generate_content", "bedrock_converse")
 """The APIs whose names have at most 64 characters."""
 
 
@@ -215,7 +208,7 @@ def test_a_keyword_that_strict_moves_into_the_description_is_not_enforced(
     moved = found(check_tools([definition("t", schema, strict)]), "strict.keyword")
     assert {(f.path, f.message.split()[0], f.apis) for f in moved} == {
         ("/properties/a", "'minLength'", STRICT),
-        ("/properties/b", "'minimum'", ("anthropic_messages",)),
+        ("/properties/b", "'minimum'", CLAUDES),
     }
     assert {f.severity for f in moved} == {severity}
     assert all(f.strict for f in moved)
@@ -238,7 +231,7 @@ def test_a_recursive_schema_has_a_strict_form_for_openai_only() -> None:
         "$defs": {"N": {**node, "description": "One."}},
     }
     report = check_tools([definition("t", schema, True)])
-    assert {f.apis for f in report.errors} == {("anthropic_messages",)}
+    assert {f.apis for f in report.errors} == {CLAUDES}
 
 
 def test_a_union_input_is_said_to_be_wrapped() -> None:
@@ -355,13 +348,18 @@ def test_no_tools_cost_nothing() -> None:
     assert {(s.bytes, s.tokens) for s in report.sizes} == {(2, 0)}
 
 
+BEFORE = {"bedrock_converse": ',"toolConfig":'}
+"""What stands before the tools of a request, where it isn't the member `tools`."""
+
+
 def test_the_size_is_that_of_the_request() -> None:
     transcript = Transcript()
     transcript.push_user("?")
     without = {api: len(_body(api, transcript, None)) for api in APIS}
     for size in check_tools(Tools, strict=False).sizes:
         whole = len(_body(size.api, transcript, Tools.offer()))
-        assert size.bytes + len(',"tools":') == whole - without[size.api], size.api
+        before = len(BEFORE.get(size.api, ',"tools":'))
+        assert size.bytes + before == whole - without[size.api], size.api
         assert 0 < size.tokens < size.bytes + 1000
 
 

@@ -9,6 +9,7 @@ from lutumpy.apis import api_names
 from lutumpy.tool_doctor import Finding, ToolReport, check_tools
 
 CLAUDE, RESPONSES, CHAT = "anthropic_messages", "openai_responses", "openai_chat"
+CONVERSE = "bedrock_converse"
 
 
 def toolset(provider: Any, name: str = "look", strict: bool | None = None) -> type[Toolset[Any]]:
@@ -63,7 +64,7 @@ def test_a_tool_of_the_vendors_type_says_so_and_has_no_strict_form() -> None:
     assert (lost.severity, lost.apis) == ("warning", (CLAUDE,))
     # On the others it is an ordinary, strict function.
     strict_tools = {size.api: size.strict_tools for size in strict.sizes}
-    ordinary = dict.fromkeys(strict_tools, 0) | {CHAT: 1, RESPONSES: 1}
+    ordinary = dict.fromkeys(strict_tools, 0) | {CHAT: 1, RESPONSES: 1, CONVERSE: 1}
     assert strict_tools == ordinary
 
 

@@ -18,6 +18,8 @@ def _is_home(path: Path) -> bool:
     parts = path.relative_to(PACKAGE).parts
     if parts[0] in ROOMS:
         return len(parts) > 2
+    if parts[:2] == ("demo", "providers"):
+        return True
     return parts == ("apis.py",) or (parts[0] == "testing" and parts[-1].startswith("render_"))
 
 

@@ -29,6 +29,7 @@ OTHERS = (
     "openai_responses",
     "anthropic_messages",
     "gemini_generate_content",
+    "bedrock_converse",
 )
 PAGE = Path(__file__).parent.parent.parent / "docs" / "adding_an_api.md"
 

@@ -21,7 +21,7 @@ the end the turn that the API would have given unstreamed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,6 +85,33 @@ class ConverseStreamDecoder:
         elif (error := event_error(name, event)) is not None:
             error.partial = self.partial()
             raise error
+
+    def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
+        """Take an event that is only a piece of a call's input; see `ArgumentsDecoder`."""
+        if type(chunk) is not dict or len(chunk) != 1:
+            return None
+        try:
+            event = chunk["contentBlockDelta"]
+            index, delta = event["contentBlockIndex"], event["delta"]
+            piece = delta["toolUse"]["input"]
+            block = self._open[index]
+        except (KeyError, TypeError):
+            return None
+        if type(index) is not int or type(piece) is not str or not piece or len(delta) != 1:
+            return None
+        # Beyond ASCII a piece may end in half a character, which `feed` holds back until the other
+        # half is there.
+        if block.call < 0 or block.half or not piece.isascii():
+            return None
+        block.json.append(piece)
+        return block.call, piece
+
+    def feed_all(self, chunks: Iterable[Any]) -> None:
+        """Take all of `chunks`, without saying what arrived. Raises as `feed` does."""
+        feed_arguments, feed = self.feed_arguments, self.feed
+        for chunk in chunks:
+            if feed_arguments(chunk) is None:
+                feed(chunk)
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer: what `BedrockConverse.response` gives for the same one unstreamed.

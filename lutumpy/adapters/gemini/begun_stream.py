@@ -25,7 +25,7 @@ class BegunStream:
     def __init__(self, chunks: AsyncIterator[Any], first: Any) -> None:
         self._chunks = chunks
         self._first = first
-        self.headers = lower_headers(first)
+        self.headers: dict[str, str] = lower_headers(first)
 
     @classmethod
     async def begin(cls, stream: Any) -> BegunStream:
@@ -58,7 +58,7 @@ class BegunStreamSync:
     def __init__(self, chunks: Iterator[Any], first: Any) -> None:
         self._chunks = chunks
         self._first = first
-        self.headers = lower_headers(first)
+        self.headers: dict[str, str] = lower_headers(first)
 
     @classmethod
     def begin(cls, stream: Any) -> BegunStreamSync:

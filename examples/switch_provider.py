@@ -1,16 +1,17 @@
 """Switching the provider in the middle of a conversation, with calls in flight: the same session,
 another adapter.
 
-Models of three APIs take turns: one asks for a look-up, the next gets the result and asks for
+Models of five APIs take turns: one asks for a look-up, the next gets the result and asks for
 another. Each gets the whole conversation in its own form, with ids that it takes; what a provider
 wrote itself, reasoning included, goes back to it as it came. One that is overloaded is passed over,
 which is what programs do this for.
 
 Run:    python examples/switch_provider.py            scripted models, no key
-        python examples/switch_provider.py --live     OpenAI and Anthropic, with OPENAI_API_KEY and
-                                                      ANTHROPIC_API_KEY;
-                                                      --model NAME and --claude NAME for other
-                                                      models
+        python examples/switch_provider.py --live     all five, with OPENAI_API_KEY,
+                                                      ANTHROPIC_API_KEY, GOOGLE_API_KEY, and
+                                                      region and credentials of AWS;
+                                                      --model NAME, --claude NAME, --gemini NAME
+                                                      and --nova NAME for other models
 Prints: who asked for what, whom it passed over, the answer, and the APIs that the turns came from.
 """
 
@@ -19,9 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Mapping
-
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI, OpenAIError
+from contextlib import AsyncExitStack
 
 from lutumpy import (
     AdapterError,
@@ -35,11 +34,19 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel
 
 MAX_ROUNDS = 8
-KILOMETRES = {("Oslo", "Bergen"): 463, ("Bergen", "Stavanger"): 210, ("Stavanger", "Oslo"): 452}
+KILOMETRES = {
+    ("Oslo", "Bergen"): 463,
+    ("Bergen", "Stavanger"): 210,
+    ("Stavanger", "Kristiansand"): 232,
+    ("Kristiansand", "Larvik"): 190,
+    ("Larvik", "Oslo"): 130,
+}
 
 
 @tool_fn(effect="read")
@@ -93,22 +100,35 @@ async def talk(models: Mapping[str, Model], session: Session) -> str:
 SCRIPTS: dict[str, list[Reply | Failure]] = {
     "responses": [
         Reply(
-            reasoning="Three roads, one by one.",
+            reasoning="Five roads, one by one.",
             calls=[Call("distance", {"start": "Oslo", "end": "Bergen"})],
         ),
         Reply(
             reasoning="One is missing.",
-            calls=[Call("distance", {"start": "Stavanger", "end": "Oslo"})],
+            calls=[Call("distance", {"start": "Larvik", "end": "Oslo"})],
         ),
     ],
     "messages": [
         Failure(529, "Overloaded"),
-        Reply(text="The way round is 1125 kilometres long."),
+        Reply(text="The way round is 1225 kilometres long."),
     ],
-    "chat": [
-        Reply(calls=[Call("distance", {"start": "Bergen", "end": "Stavanger"})]),
+    "gemini": [
+        Reply(
+            reasoning="On to the coast.",
+            calls=[Call("distance", {"start": "Bergen", "end": "Stavanger"})],
+        )
     ],
+    "chat": [Reply(calls=[Call("distance", {"start": "Stavanger", "end": "Kristiansand"})])],
+    "converse": [Reply(calls=[Call("distance", {"start": "Kristiansand", "end": "Larvik"})])],
 }
+APIS = {
+    "responses": "openai_responses",
+    "messages": "anthropic_messages",
+    "gemini": "gemini_generate_content",
+    "chat": "openai_chat",
+    "converse": "bedrock_converse",
+}
+QUESTION = "How long is the way from Oslo by Bergen, Stavanger, Kristiansand and Larvik to Oslo?"
 
 
 async def main() -> None:
@@ -117,32 +137,29 @@ async def main() -> None:
     )
     parser.add_argument("--live", action="store_true", help="ask real models")
     parser.add_argument("--model", default="gpt-4.1-mini", help="which one of OpenAI (%(default)s)")
-    parser.add_argument(
-        "--claude", default="claude-haiku-4-5", help="which one of Anthropic (%(default)s)"
-    )
+    parser.add_argument("--claude", default="claude-haiku-4-5", help="(%(default)s)")
+    parser.add_argument("--gemini", default="gemini-3-flash-preview", help="(%(default)s)")
+    parser.add_argument("--nova", default="us.amazon.nova-lite-v1:0", help="(%(default)s)")
     options = parser.parse_args()
     session = Session()
-    session.push_user("How long is the way from Oslo over Bergen and Stavanger back to Oslo?")
+    session.push_user(QUESTION)
+    models: dict[str, Model]
     if options.live:
+        asked = {
+            "responses": OpenAIResponses(options.model),
+            "messages": AnthropicMessages(options.claude),
+            "gemini": Gemini(options.gemini),
+            "chat": OpenAIChat(options.model),
+            "converse": BedrockConverse(options.nova),
+        }
         try:
-            async with AsyncOpenAI() as openai, AsyncAnthropic() as anthropic:
-                models: dict[str, Model] = {
-                    "responses": OpenAIResponses(options.model, client=openai),
-                    "messages": AnthropicMessages(options.claude, client=anthropic),
-                    "chat": OpenAIChat(options.model, client=openai),
-                }
+            async with AsyncExitStack() as stack:  # each has a client of its own, which is closed
+                models = {k: await stack.enter_async_context(llm) for k, llm in asked.items()}
                 print(await talk(models, session))
-        except (
-            AdapterError,
-            OpenAIError,
-        ) as error:  # the second, where a client is made without a key
+        except AdapterError as error:
             parser.exit(2, f"{error}\n")
     else:
-        models = {
-            "responses": ScriptedModel(SCRIPTS["responses"], api="openai_responses"),
-            "messages": ScriptedModel(SCRIPTS["messages"], api="anthropic_messages"),
-            "chat": ScriptedModel(SCRIPTS["chat"], api="openai_chat"),
-        }
+        models = {name: ScriptedModel(SCRIPTS[name], api=api) for name, api in APIS.items()}
         print(await talk(models, session))
     print("the turns came from:", *[turn.api for turn in session.turns()])
 

@@ -223,9 +223,9 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     # twice more by itself.
     first, second = names["SCRIPTS"]["responses"]
     failure, last = names["SCRIPTS"]["messages"]
-    (between,) = names["SCRIPTS"]["chat"]
+    between = [names["SCRIPTS"][name][0] for name in ("gemini", "chat", "converse")]
     failures = [replace(failure, headers={"retry-after-ms": "1"})] * 3
-    return [first, *failures, between, second, last]
+    return [first, *failures, *between, second, last]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,8 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_asked_for(
     case: Case, answers: list[Any]
 ) -> None:
-    models = ["--claude", "a-model"] if case.script == "switch_provider.py" else []
+    others = ("claude", "gemini", "nova") if case.script == "switch_provider.py" else ()
+    models = [word for name in others for word in (f"--{name}", "a-model")]
     with serve(answers) as server:
         arguments = ["--live", "--model", "a-model", *models]
         if case.script.startswith("quickstart_"):  # one for each API as its users start it

@@ -314,17 +314,21 @@ def resolve(
         typer.Argument(metavar="happened|did_not_happen", help="What became of the call."),
     ],
     by: ByOption,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what became of a call whose outcome was not known, so that equal ones may run again.
 
     Exit code 0: it was resolved. 2: no such call is unresolved.
     """
-    output = Output()
+    output = Output(as_json=as_json)
     if decision not in ("happened", "did_not_happen"):
         raise typer.BadParameter(f"{decision!r} is not one of happened, did_not_happen.")
     word = cast("Literal['happened', 'did_not_happen']", decision)
     _with_store(output, store, lambda opened: opened.resolve(scope, call, word, by=by))
-    output.print(f"{call} of {scope}: {decision}, by {by}")
+    if as_json:
+        output.record("resolved", scope=scope, call_id=call, decision=decision, by=by)
+    else:
+        output.print(f"{call} of {scope}: {decision}, by {by}")
 
 
 def _with_store(output: Output, place: str, use: Callable[[SessionStore], Awaitable[T]]) -> T:

@@ -188,6 +188,15 @@ def test_a_call_of_unknown_outcome_is_shown_and_resolved(run: Run, agent: Agent)
     assert "no call 'c9'" in ended.err
 
 
+def test_what_was_resolved_is_told_as_json(run: Run, agent: Agent) -> None:
+    asyncio.run(agent.leave_unresolved())
+    ended = run("rounds", "resolve", agent.path, SCOPE, "c9", "happened", "--by", "ann", "--json")
+    assert ended.code == 0
+    (told,) = records(ended.out)
+    known = {"scope": SCOPE, "call_id": "c9", "decision": "happened", "by": "ann"}
+    assert told == {"type": "resolved", **known}
+
+
 def test_nothing_waits(run: Run, agent: Agent) -> None:
     run("rounds", "decide", agent.path, SCOPE, "c1", "reject", "--by", "ann")
     agent.run()

@@ -33,9 +33,7 @@ from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 
 __all__ = [
-    "Cache",
     "FreeBreakpoints",
-    "checked_cache",
     "count_breakpoints",
     "mark",
     "mark_last_tool",
@@ -43,7 +41,6 @@ __all__ = [
     "takes_breakpoint",
 ]
 
-Cache: TypeAlias = Literal["auto"]
 Place: TypeAlias = Literal["tools", "system", "messages"]
 
 _BREAKPOINT = {"type": "ephemeral"}
@@ -67,15 +64,6 @@ _MARKABLE = frozenset(
 
 # The order in which the provider reads a request.
 _ORDER: tuple[Place, ...] = ("tools", "system", "messages")
-
-
-def checked_cache(cache: Any) -> Cache | None:
-    """The `cache` option, when it is one."""
-    if cache is None or cache == "auto":
-        return "auto" if cache else None
-    raise ValueError(
-        f"cache takes 'auto' or None, not {cache!r}; breakpoints of your own go into extra"
-    )
 
 
 class FreeBreakpoints:

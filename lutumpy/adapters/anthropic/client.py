@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lutumpy.adapters.anthropic.cache import Cache, checked_cache
 from lutumpy.adapters.anthropic.containers import Container, container_of
 from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
+from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.anthropic.cache import Cache, FreeBreakpoints, mark_last_tool, mark_offered
+from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import (
@@ -18,6 +18,7 @@ from lutumpy.adapters.anthropic.offer import (
     tool_choice,
     tools,
 )
+from lutumpy.adapters.cache_option import Cache
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript

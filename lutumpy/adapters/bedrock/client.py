@@ -11,6 +11,7 @@ from lutumpy.adapters.bedrock.offer import tool_list
 from lutumpy.adapters.bedrock.request import check_forced, encoder_of, request_fields
 from lutumpy.adapters.bedrock.stream import ConverseStreamDecoder
 from lutumpy.adapters.bedrock.transport import BotoTransport
+from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.sdk_body import (
     Fields,
@@ -50,6 +51,11 @@ class BedrockConverse(SdkModel):
         max_output_tokens: Limit of an answer in tokens, unless a turn gives its own.
         strict: Offer tools that leave it open as strict ones, where their schema has a strict form;
             Claude alone takes them.
+        cache: `auto` sets cache points in every request: behind the tools (not on Nova, which
+            refuses it there), behind the system's texts, and in the last user message before any
+            ephemeral one; never more than four together with those in `extra`, and none on models
+            that are known to take none. `None` sets none: of many models nobody knows whether they
+            take one.
         structured: How a structured turn asks for its value: `native` by the API's JSON schema
             output, `tool` by a tool that takes it.
         extra: Further parameters of every request; those of a turn win over them. What stands in
@@ -74,6 +80,7 @@ class BedrockConverse(SdkModel):
         *,
         region: str | None = None,
         base_url: str | None = None,
+        cache: Cache | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
         timeout = defaults.get("timeout")
@@ -90,6 +97,7 @@ class BedrockConverse(SdkModel):
         super().__init__(
             model, client, make, make, {"region": region, "base_url": base_url}, **defaults
         )
+        self._cache: Cache | None = checked_cache(cache)
 
     def _make_transport(self, **connection: Any) -> BotoTransport:
         return BotoTransport(**connection)
@@ -122,8 +130,9 @@ class BedrockConverse(SdkModel):
             blobs: How images and documents stand there: `base64`, as on the wire, or `bytes`, as
                 `client.converse(modelId=..., **body)` of boto3 takes them.
             options: `model` (for what depends on it; not put in), `temperature`,
-                `max_output_tokens`, `strict`, `extra` (a mapping), `output` (an `OutputSpec`: the
-                answer's schema); any other is a parameter of the API, as `guardrailConfig={...}`.
+                `max_output_tokens`, `strict`, `cache` (`auto`: cache points; none when left out),
+                `extra` (a mapping), `output` (an `OutputSpec`: the answer's schema); any other is a
+                parameter of the API, as `guardrailConfig={...}`.
 
         Raises:
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
@@ -133,6 +142,7 @@ class BedrockConverse(SdkModel):
         temperature = options.pop("temperature", None)
         max_output_tokens = options.pop("max_output_tokens", None)
         strict = options.pop("strict", None)
+        cache = checked_cache(options.pop("cache", None))
         output = options.pop("output", None)
         further = options.pop("extra", None)
         check_options(temperature, max_output_tokens, further, strict)
@@ -145,6 +155,7 @@ class BedrockConverse(SdkModel):
             max_output_tokens=max_output_tokens,
             strict=strict,
             stream=stream,
+            cache=cache,
             extra=extra if output is None else BedrockConverse._with_output(output, extra),
         )
         body = body_dict(fields)
@@ -201,7 +212,7 @@ class BedrockConverse(SdkModel):
         return BedrockConverse._decode(found, request_id if isinstance(request_id, str) else None)
 
     def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
-        return request_fields(transcript, offer, **options)
+        return request_fields(transcript, offer, cache=self._cache, **options)
 
     @staticmethod
     def _with_output(output: OutputSpec, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from lutumpy.adapters.bedrock.cache import POINT, mark_message
 from lutumpy.adapters.bedrock.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
 from lutumpy.core.encoding import Renamer
@@ -87,6 +88,7 @@ class ConverseEncoder:
         "_names",
         "_original",
         "_role",
+        "_stable",
         "_system",
         "_system_read",
         "holds_calls",
@@ -101,6 +103,9 @@ class ConverseEncoder:
         self._role = ""
         self._last = "nothing"
         self._original = False
+        # How many of the system's texts, how many messages, and which last message stood before the
+        # first ephemeral item.
+        self._stable: tuple[int, int, bytes] | None = None
         self.holds_calls: bool = False
         self._ids = Renamer(CALL_ID, MAX_CALL_ID, "tooluse_")
         self._names = Renamer(NAME, MAX_NAME, "tool_")
@@ -113,6 +118,7 @@ class ConverseEncoder:
         twin._role = self._role
         twin._last = self._last
         twin._original = self._original
+        twin._stable = self._stable
         twin.holds_calls = self.holds_calls
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
@@ -120,6 +126,8 @@ class ConverseEncoder:
 
     def add(self, item: Item) -> None:
         if isinstance(item, Message):
+            if item.ephemeral and self._stable is None:
+                self._stable = self._position()
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
             self._add_turn(item)
@@ -128,12 +136,44 @@ class ConverseEncoder:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def system(self) -> bytes:
-        """The `system` of a request, or `b""`."""
-        if not self._system:
+    def _position(self) -> tuple[int, int, bytes]:
+        last = self._messages[-1] if self._messages else b""
+        return len(self._system), len(self._messages), last
+
+    def system(self, *, cached: bool = False) -> bytes:
+        """The `system` of a request, or `b""`.
+
+        Args:
+            cached: With a cache point behind what stays in later requests, if anything does.
+        """
+        if not self._system and not cached:
             return self._system_read
         read = json_values.decode(self._system_read) if self._system_read else []
-        return encode([*read, *text_blocks(self._system)])
+        if not isinstance(read, list):
+            return self._system_read
+        count = len(self._system) if self._stable is None else self._stable[0]
+        stays = [*read, *text_blocks(self._system[:count])]
+        if cached and stays and "cachePoint" not in stays[-1]:
+            stays.append(POINT)
+        blocks = [*stays, *text_blocks(self._system[count:])]
+        return encode(blocks) if blocks else b""
+
+    def mark(self, messages: list[bytes], *, only_behind_text: bool) -> bool:
+        """Put a cache point behind what stays in later requests; whether there is a place for one.
+
+        Args:
+            messages: What `messages` gave; one of them is replaced.
+            only_behind_text: The model isn't known to take a point behind other blocks.
+        """
+        _, count, last = self._position() if self._stable is None else self._stable
+        for index in range(count - 1, -1, -1):
+            stable = last if index == count - 1 else messages[index]
+            if json_values.decode(stable).get("role") == "user":
+                marked = mark_message(messages[index], stable, only_behind_text=only_behind_text)
+                if marked is not None:
+                    messages[index] = marked
+                return marked is not None
+        return False
 
     def messages(self) -> list[bytes]:
         """The `messages` of a request, one by one.

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.adapters.bedrock.cache import POINT, FreePoints
 from lutumpy.adapters.bedrock.decode import API
 from lutumpy.adapters.bedrock.encode import ConverseEncoder, dialect_of
 from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tool_list
+from lutumpy.adapters.cache_option import Cache
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.bedrock.messages import thinking_of
-from lutumpy.rules.bedrock.models import is_claude
+from lutumpy.rules.bedrock.models import is_claude, takes_cache_points, takes_cached_tools
 
 __all__ = ["check_forced", "encoder_of", "request_fields"]
 
@@ -28,6 +30,7 @@ def request_fields(
     max_output_tokens: int | None = None,
     strict: bool | None = None,
     stream: bool = False,
+    cache: Cache | None = None,
     extra: Mapping[str, Any],
 ) -> Fields:
     """The fields of a request's body as JSON bytes, without the model, which stands in the path;
@@ -36,6 +39,7 @@ def request_fields(
     Args:
         model: For what depends on the model: reasoning, what stands beside results.
         stream: Changes nothing: a stream is another operation.
+        cache: `auto` sets cache points at the end of what later requests begin with.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones, and settings beside ours.
 
@@ -56,12 +60,26 @@ def request_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model)
-    if system := encoder.system():
+    system, messages = encoder.system(), encoder.messages()
+    free = None
+    if cache is not None and takes_cache_points(model) is not False:
+        free = FreePoints(extra, messages, system)
+        # The longest prefix first: it saves most.
+        behind_text = takes_cached_tools(model) is False
+        may_mark = "messages" not in extra and free.left > 0
+        if may_mark and encoder.mark(messages, only_behind_text=behind_text):
+            free.left -= 1
+        if system and "system" not in extra and free.left > 0:
+            marked = encoder.system(cached=True)
+            free.left -= marked != system
+            system = marked
+    if system:
         fields["system"] = system
-    config = _tool_config(offering, model, bool(strict), extra, encoder.holds_calls)
+    cached = free is not None and free.left > 0 and takes_cached_tools(model) is not False
+    config = _tool_config(offering, model, bool(strict), extra, encoder.holds_calls, cached)
     if config:
         fields["toolConfig"] = config
-    fields["messages"] = encoder.messages()
+    fields["messages"] = messages
     for name, value in extra.items():
         if not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
             fields[name] = encode(value)
@@ -74,8 +92,14 @@ def _tool_config(
     strict: bool,
     extra: Mapping[str, Any],
     needed: bool,
+    cached: bool,
 ) -> bytes:
-    """The `toolConfig`: the offered tools, the user's own beside them, and the choice."""
+    """The `toolConfig`: the offered tools, the user's own beside them, and the choice.
+
+    Args:
+        needed: There have to be tools: the history has calls.
+        cached: A cache point stands behind the tools.
+    """
     given = extra.get("toolConfig")
     if given is not None and not isinstance(given, Mapping):
         return encode(given)
@@ -92,6 +116,9 @@ def _tool_config(
         own.pop("toolChoice", None)
     entries = [offered[1:-1]] if offered else []
     entries += [encode(tool) for tool in listed]
+    ends_in_point = bool(listed) and isinstance(listed[-1], Mapping) and "cachePoint" in listed[-1]
+    if entries and cached and not ends_in_point:
+        entries.append(encode(POINT))
     if not entries:
         return encode(own) if own else b""
     pieces = [b'"tools":[' + b",".join(entries) + b"]"]

@@ -144,7 +144,7 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule(
         "converse.cache_point",
-        "At most four cache points, of the kind that the API knows",
+        "At most four cache points, of the kind that the API knows, and where the model takes them",
         ("refused", "some"),
         vendor_only=True,
     ),

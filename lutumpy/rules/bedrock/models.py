@@ -13,6 +13,8 @@ __all__ = [
     "is_claude",
     "keeps_results_alone",
     "model_refusal",
+    "takes_cache_points",
+    "takes_cached_tools",
     "takes_films",
     "takes_neighbours",
 ]
@@ -68,6 +70,31 @@ def keeps_results_alone(model: str | None) -> bool | None:
     return {"meta": True, "mistral": True, "anthropic": False, "amazon": False}.get(
         family(model) or ""
     )
+
+
+# Claude before 3.5 Haiku and 3.7 [documentation]; of 3.5 Sonnet only the second, in a preview.
+_UNCACHED_CLAUDE = re.compile(
+    r"anthropic\.claude-(?:instant|v2|3-haiku|3-opus|3-sonnet|3-5-sonnet)"
+)
+
+
+def takes_cache_points(model: str | None) -> bool | None:
+    """Whether requests may hold cache points: Claude since 3.5 Haiku, and Nova [documentation,
+    recorded]; `None` where the name doesn't say whose model it is.
+    """
+    made_by = family(model)
+    if made_by is None:
+        return None
+    if made_by == "anthropic":
+        return _UNCACHED_CLAUDE.search(_bare(model)) is None
+    return made_by == "amazon" and "amazon.nova" in _bare(model)
+
+
+def takes_cached_tools(model: str | None) -> bool | None:
+    """Whether a cache point may stand behind the tools: Claude takes it [recorded], Nova refuses
+    it [error text].
+    """
+    return is_claude(model)
 
 
 def model_refusal(model: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lutumpy.rules.bedrock.blocks import CACHE_POINT, name_of_tool
 from lutumpy.rules.bedrock.kinds import Kind, array, document, flag, structure, text, union
-from lutumpy.rules.bedrock.models import family, is_claude
+from lutumpy.rules.bedrock.models import family, is_claude, takes_cached_tools
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.problem import Certainty, Problem, is_array, items, mapping
 from lutumpy.rules.schema_walk import type_names, walk
@@ -84,7 +84,22 @@ def check_tools(tools: Sequence[Any] | None, *, model: str | None = None) -> lis
         spec = tool.get("toolSpec") if isinstance(tool, Mapping) else None
         if isinstance(spec, Mapping):
             found += _check_spec(f"{_WHERE}.{index}.toolSpec", spec, model)
+        elif isinstance(tool, Mapping) and tool.get("cachePoint") is not None:
+            found += _check_cache_point(index, model)
     return found
+
+
+def _check_cache_point(index: int, model: str | None) -> list[Problem]:
+    """Nova takes cache points in `system` and messages alone; of other makers nobody told."""
+    if takes_cached_tools(model) is not False:
+        return []
+    words = (
+        f"The model returned the following errors: Malformed input request: #/toolConfig/tools/"
+        f"{index}: extraneous key [cachePoint] is not permitted, please reformat your input and "
+        "try again."
+    )
+    certainty: Certainty = "refused" if family(model) == "amazon" else "some"
+    return [refusal("converse.cache_point", f"{_WHERE}.{index}", words, certainty)]
 
 
 def _check_spec(where: str, spec: Mapping[str, Any], model: str | None) -> list[Problem]:

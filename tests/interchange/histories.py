@@ -10,29 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from every_api import ADAPTERS, CHECKS
 from hypothesis import strategies as st
 
 from lutumpy import Transcript
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.apis import serving
 from lutumpy.errors import TranscriptError
-from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.openai.chat import messages as chat
-from lutumpy.rules.openai.responses import items as responses
 
 Json = Any
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
+SHAPES = {api: serving(api, "rules").SHAPE for api in ADAPTERS}
+HISTORY = {api: shape.messages_key for api, shape in SHAPES.items()}
+SYSTEM = {
+    "openai_responses": "instructions",
+    "anthropic_messages": "system",
+    "gemini_generate_content": "systemInstruction",
+    "bedrock_converse": "system",
 }
-RULES: dict[str, Any] = {
-    "openai_chat": chat,
-    "openai_responses": responses,
-    "anthropic_messages": anthropic,
-}
-HISTORY = {"openai_chat": "messages", "openai_responses": "input", "anthropic_messages": "messages"}
-SYSTEM = {"openai_responses": "instructions", "anthropic_messages": "system"}
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 BESIDE = Path(__file__).parent.parent.parent.parent / "shared"
@@ -80,27 +73,31 @@ def refused(api: str, body: dict[str, Json]) -> list[str]:
     """What the API would certainly refuse in a request, by our rules and, where it lies beside, by
     its own description.
     """
-    return sorted(broken_rules(api, body)) + described(api, body)
+    # Where the path names the model, the body has none.
+    sent = {k: v for k, v in body.items() if k != "model" or not SHAPES[api].model_path}
+    return sorted(broken_rules(api, body)) + described(api, sent)
 
 
 def broken_rules(api: str, body: dict[str, Json]) -> set[str]:
     """The rules of the API that a request breaks for sure."""
     return {
-        problem.rule for problem in RULES[api].check_request(body) if problem.certainty == "refused"
+        problem.rule for problem in CHECKS[api](body) if problem.certainty == "refused"
     }
 
 
 def _described() -> Callable[[str, Json], list[str]]:
-    script = BESIDE / "tools" / "check_request.py"
-    if not script.exists() or importlib.util.find_spec("jsonschema") is None:
-        return lambda api, body: []
-    spec = importlib.util.spec_from_file_location("check_request", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    violations: Callable[[str, Json], list[str]] = module.violations
-    return violations
+    found: dict[str, Callable[[str, Json], list[str]]] = {}
+    for name in ("check_request", "check_more"):
+        script = BESIDE / "tools" / f"{name}.py"
+        if not script.exists() or importlib.util.find_spec("jsonschema") is None:
+            return lambda api, body: []
+        spec = importlib.util.spec_from_file_location(name, script)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found |= dict.fromkeys(module.ROOTS, module.violations)
+    return lambda api, body: found[api](api, body)
 
 
 described = _described()

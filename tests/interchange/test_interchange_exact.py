@@ -20,6 +20,7 @@ from histories import (
     SYSTEM,
     as_text,
     body_of,
+    broken_rules,
     name_of,
     read,
     written,
@@ -84,6 +85,8 @@ def test_every_recording_beside_the_repository_is_written_back() -> None:
             api, request = row.get("api"), row.get("request")
             if api not in HISTORY or request is None:
                 continue  # traffic of providers that have no adapter
+            if row.get("status", 200) >= 400 and broken_rules(api, request):
+                continue  # a request that was refused, as the rules say
             system = request.get(SYSTEM.get(api, "system"))
             transcript = Transcript.from_messages(api, request[HISTORY[api]], system=system)
             assert written(api, transcript) == as_text(system, request[HISTORY[api]]), row["source"]
@@ -525,6 +528,14 @@ odd = (
 )
 
 
+def as_system(api: str, system: Json) -> Json:
+    """A text as the APIs write it that take none as it is."""
+    if not isinstance(system, str) or api not in ("gemini_generate_content", "bedrock_converse"):
+        return system
+    blocks = [{"text": system}] if system.strip() else None
+    return {"parts": blocks} if blocks and api == "gemini_generate_content" else blocks
+
+
 @pytest.mark.parametrize("api", list(ADAPTERS))
 def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
     @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
@@ -538,7 +549,7 @@ def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
             return
         if api == "openai_chat" and system is not None:
             history, system = [{"role": "system", "content": system}, *history], None
-        assert written(api, transcript) == as_text(system, history)
+        assert written(api, transcript) == as_text(as_system(api, system), history)
         loaded = Session.load(json.dumps(Session(transcript).dump())).transcript
         for other in ADAPTERS:
             assert written(other, loaded) == written(other, transcript)

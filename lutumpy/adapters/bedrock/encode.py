@@ -149,8 +149,6 @@ class ConverseEncoder:
         if not self._system and not cached:
             return self._system_read
         read = json_values.decode(self._system_read) if self._system_read else []
-        if not isinstance(read, list):
-            return self._system_read
         count = len(self._system) if self._stable is None else self._stable[0]
         stays = [*read, *text_blocks(self._system[:count])]
         if cached and stays and "cachePoint" not in stays[-1]:

@@ -76,8 +76,10 @@ def _role_of(entry: Entry) -> str:
 
 
 def _read_system(system: Any) -> Message:
+    if isinstance(system, str):  # the API takes a list of blocks
+        return Message("system", (TextPart(system),))
     data, value = decoded(system, "system")
-    if not isinstance(value, (str, list)):
+    if not isinstance(value, list):
         raise TranscriptError(
             f"system is {type(value).__name__}, neither text nor blocks; nothing was read"
         )

@@ -80,9 +80,7 @@ def refused(api: str, body: dict[str, Json]) -> list[str]:
 
 def broken_rules(api: str, body: dict[str, Json]) -> set[str]:
     """The rules of the API that a request breaks for sure."""
-    return {
-        problem.rule for problem in CHECKS[api](body) if problem.certainty == "refused"
-    }
+    return {problem.rule for problem in CHECKS[api](body) if problem.certainty == "refused"}
 
 
 def _described() -> Callable[[str, Json], list[str]]:
@@ -413,8 +411,128 @@ def anthropic_result(draw: st.DrawFn, call_id: str) -> Json:
     return block
 
 
+@st.composite
+def gemini_histories(draw: st.DrawFn) -> tuple[Json, Json]:
+    history: list[Json] = []
+    for number in range(draw(st.integers(1, 4))):
+        for _ in range(draw(st.integers(1, 2))):
+            parts = draw(st.lists(st.sampled_from(GEMINI_PARTS), min_size=1, max_size=3))
+            history.append({"role": "user", "parts": parts})
+        history += draw(gemini_turn(number)) if draw(st.booleans()) else []
+    system = draw(st.sampled_from([None, {"parts": [{"text": "Be brief."}]}]))
+    return system, history
+
+
+GEMINI_PARTS: list[Json] = [
+    {"text": "see"},
+    {"text": "日本"},
+    {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}},
+    {"inline_data": {"mime_type": "application/pdf", "data": "JVBERg=="}},
+    {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.com/a.mp4"}},
+]
+
+
+@st.composite
+def gemini_turn(draw: st.DrawFn, number: int) -> list[Json]:
+    parts: list[Json] = []
+    if draw(st.booleans()):
+        parts.append({"text": "hm", "thought": True})
+    if draw(st.booleans()):
+        parts += [
+            {"executableCode": {"language": "PYTHON", "code": "1"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        ]
+    if draw(st.booleans()) or not parts:
+        parts.append({"text": "Let me see.", **draw(st.sampled_from([{}, SEALED]))})
+    with_ids = draw(st.booleans())
+    calls: list[Json] = []
+    results: list[Json] = []
+    for k in range(draw(st.integers(0, 3))):
+        name = draw(st.sampled_from(["search", "look", "a.b"]))
+        given = {"id": f"c{number}{k}"} if with_ids else {}
+        call = {"functionCall": {**given, "name": name, "args": draw(objects)}}
+        calls.append({**call, **SEALED} if not calls else call)
+        response = draw(st.sampled_from([{"result": "found"}, {"error": "none"}, {"a": [1]}, {}]))
+        results.append({"functionResponse": {**given, "name": name, "response": response}})
+    turn = [{"role": "model", "parts": [*parts, *calls]}]
+    if with_ids:
+        results = draw(st.permutations(results))
+    return [*turn, {"role": "user", "parts": results}] if calls else turn
+
+
+SEALED = {"thoughtSignature": "c2VhbA=="}
+
+
+@st.composite
+def bedrock_histories(draw: st.DrawFn) -> tuple[Json, Json]:
+    history: list[Json] = []
+    for number in range(draw(st.integers(1, 4))):
+        if history and history[-1]["role"] == "user":
+            history.append({"role": "assistant", "content": [{"text": "Yes."}]})
+        content = draw(st.lists(st.sampled_from(BEDROCK_BLOCKS), min_size=1, max_size=3))
+        history.append({"role": "user", "content": [{"text": "See:"}, *content]})
+        history += draw(bedrock_turn(number)) if draw(st.booleans()) else []
+    system = draw(
+        st.sampled_from([None, [{"text": "Be brief."}], [{"text": "Be brief."}, BEDROCK_POINT]])
+    )
+    return system, history
+
+
+BEDROCK_POINT = {"cachePoint": {"type": "default"}}
+BEDROCK_BLOCKS: list[Json] = [
+    {"text": "see"},
+    {"image": {"format": "png", "source": {"bytes": "iVBORw=="}}},
+    {"document": {"format": "pdf", "name": "a paper", "source": {"bytes": "JVBERg=="}}},
+    {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://bucket/a.png"}}}},
+    {"guardContent": {"text": {"text": "guarded"}}},
+    BEDROCK_POINT,
+]
+
+
+@st.composite
+def bedrock_turn(draw: st.DrawFn, number: int) -> list[Json]:
+    content: list[Json] = []
+    if draw(st.booleans()):
+        told = {"text": "hm", "signature": f"c2ln{number}"}
+        content.append({"reasoningContent": {"reasoningText": told}})
+    if draw(st.booleans()) or not content:
+        content.append({"text": "Let me see."})
+    calls = [
+        {"toolUseId": f"tooluse_{number}{k}", "name": name, "input": draw(objects)}
+        for k, name in enumerate(
+            draw(st.lists(st.sampled_from(["search", "look", "n" * 64]), max_size=3))
+        )
+    ]
+    if not calls:
+        return [{"role": "assistant", "content": content}]
+    results = [{"toolResult": draw(bedrock_result(call["toolUseId"]))} for call in calls]
+    after = draw(st.sampled_from([[], [], [{"text": "Hurry."}]]))
+    return [
+        {"role": "assistant", "content": [*content, *({"toolUse": call} for call in calls)]},
+        {"role": "user", "content": [*draw(st.permutations(results)), *after]},
+    ]
+
+
+@st.composite
+def bedrock_result(draw: st.DrawFn, call_id: str) -> Json:
+    content = draw(
+        st.sampled_from(
+            [
+                [{"text": "found"}],
+                [{"json": {"found": [1]}}],
+                [{"text": "found"}, BEDROCK_BLOCKS[1]],
+                [],
+            ]
+        )
+    )
+    failed: dict[str, Json] = {"content": [{"text": "none"}], "status": "error"}
+    return {"toolUseId": call_id, **draw(st.sampled_from([{"content": content}, failed]))}
+
+
 HISTORIES: dict[str, st.SearchStrategy[tuple[Json, Json]]] = {
     "openai_chat": chat_histories(),
     "openai_responses": responses_histories(),
     "anthropic_messages": anthropic_histories(),
+    "gemini_generate_content": gemini_histories(),
+    "bedrock_converse": bedrock_histories(),
 }

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS as APIS
+from every_api import messages_of
 from profiles import examples
 from toolkit import LookTools as Tools
 
@@ -24,15 +26,8 @@ from lutumpy import (
     Transcript,
     TranscriptError,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.doctor import check_messages
 
-APIS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
 
@@ -66,6 +61,15 @@ def thinking(n: int) -> dict[str, Any]:
     return {"type": "thinking", "thinking": f"hm {n}", "signature": f"sig{n}"}
 
 
+def contents(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    content = {"role": "model", "parts": parts}
+    return {"responseId": "r", "candidates": [{"finishReason": "STOP", "content": content}]}
+
+
+def converse(stop: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"stopReason": stop, "output": {"message": {"role": "assistant", "content": content}}}
+
+
 REPLIES: dict[str, list[dict[str, Any]]] = {
     "openai_chat": [
         chat({"content": "So.", "reasoning_content": "hm", "tool_calls": [function("call_a"), function("call_b", '{"n"')]}),
@@ -96,7 +100,36 @@ REPLIES: dict[str, list[dict[str, Any]]] = {
         ]},
         {"id": "m3", "stop_reason": "end_turn", "content": [{"type": "text", "text": "Done."}]},
     ],
+    "gemini_generate_content": [
+        contents([
+            {"text": "hm", "thought": True}, {"text": "So.", "thoughtSignature": "c2VhbDE="},
+            {"functionCall": {"name": "look", "args": {"n": 1}}, "thoughtSignature": "c2VhbDI="},
+            {"functionCall": {"name": "look", "args": {"n": "x"}}},
+        ]),
+        contents([
+            {"executableCode": {"language": "PYTHON", "code": "1"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+            {"functionCall": {"id": "fc_a", "name": "look", "args": {"n": 2}}, "thoughtSignature": "c2VhbDM="},
+        ]),
+        contents([{"text": "Done.", "thoughtSignature": "c2VhbDQ="}]),
+    ],
+    "bedrock_converse": [
+        converse("tool_use", [
+            {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "sig1"}}}, {"text": "So."},
+            {"toolUse": {"toolUseId": "tooluse_a", "name": "look", "input": {"n": 1}}},
+            {"toolUse": {"toolUseId": "tooluse_b", "name": "look", "input": {"n": "x"}, "type": "tool_use"}},
+        ]),
+        converse("tool_use", [
+            {"toolUse": {"toolUseId": "tooluse_s", "name": "nova_code_interpreter", "input": {}, "type": "server_tool_use"}},
+            {"toolResult": {"toolUseId": "tooluse_s", "content": [{"text": "1"}], "type": "nova_code_interpreter_result"}},
+            {"toolUse": {"toolUseId": "tooluse_c", "name": "look", "input": {}}},
+        ]),
+        converse("end_turn", [{"text": "Done."}]),
+    ],
 }  # fmt: skip
+
+
+TAKES_PICTURES = ("anthropic_messages", "bedrock_converse", "gemini_generate_content")
 
 
 def answer(session: Session, api: str, reply: dict[str, Any]) -> None:
@@ -108,7 +141,7 @@ def answer(session: Session, api: str, reply: dict[str, Any]) -> None:
             call.complete("seen") if k % 2 else call.fail("broken")
             for k, call in enumerate(round.calls)
         ]
-        if results and api == "anthropic_messages":
+        if results and api in TAKES_PICTURES:
             results[0] = type(results[0])(results[0].metadata, tuple(parts), "ok")
         round.commit(session, results)
 
@@ -153,8 +186,8 @@ def as_read(api: Any) -> Session:
     """A history that was read, and went on."""
     source = committed(api)
     body = APIS[api].request(source.transcript)
-    entries = body["input" if api == "openai_responses" else "messages"]
-    session = Session(Transcript.from_messages(api, entries, body.get("system")))
+    system = body.get("systemInstruction", body.get("system"))
+    session = Session(Transcript.from_messages(api, messages_of(api, body), system))
     answer(
         session,
         api,
@@ -194,10 +227,11 @@ VALUES: list[Any] = [
     1.5,
 ]
 WORDS = [
-    "openai_chat", "openai_responses", "anthropic_messages", "user", "assistant", "system", "developer", "tool",
+    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content", "bedrock_converse", "user", "assistant", "system", "developer", "tool",
     "message", "turn", "results", "text", "image", "file", "call", "reasoning", "refusal", "opaque", "function",
     "custom", "shell_call", "function_call", "toolset", "rejected", "error", "ok", "stop", "paused", "length",
     "call_a", "toolu_a", "call00001", "tool_use", "tool_result", "thinking", "id", "call_id", "tool_calls",
+    "toolUse", "toolResult", "functionCall", "thoughtSignature", "server_tool_use",
 ]  # fmt: skip
 Path = tuple[Any, ...]
 
@@ -262,10 +296,10 @@ def assert_sendable(session: Session, known: list[list[str]]) -> None:
         twin.push_user("go on")
         body = adapter.request(twin.transcript)
         json.dumps(body, allow_nan=False)
-        entries = body["input" if api == "openai_responses" else "messages"]
+        entries = messages_of(api, body)
         refused = [
             p
-            for p in check_messages(api, entries, system=body.get("system"))
+            for p in check_messages(api, entries, system=body.get("systemInstruction", body.get("system")))
             if p.certainty == "refused"
         ]  # type: ignore[arg-type]
         assert {p.rule for p in refused} <= {rule for name, rule in known if name == api}, refused[

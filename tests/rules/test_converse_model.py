@@ -63,13 +63,18 @@ def test_members_of_the_service_model_are_known(shape: str, table: set[str]) -> 
     ],
 )
 def test_words_of_the_service_model_are_known(shape: str, table: tuple[str, ...]) -> None:
+    if shape not in MODEL.shape_names:
+        pytest.skip("the installed model is older than this shape")
     assert set(MODEL.shape_for(shape).enum) - set(table) == set()
 
 
 def test_numbers_are_those_of_the_service_model() -> None:
     tool, call = MODEL.shape_for("ToolName").metadata, MODEL.shape_for("ToolUseId").metadata
     assert (tool["max"], tool["pattern"]) == (limits.MAX_NAME, limits.NAME_PATTERN)
-    assert (call["max"], call["pattern"]) == (limits.MAX_CALL_ID, limits.CALL_ID_PATTERN)
+    assert call["max"] == limits.MAX_CALL_ID
+    # An older model, which has no `ttl` either, knows fewer characters.
+    is_old = "CacheTTL" not in MODEL.shape_names
+    assert call["pattern"] == (limits.NAME_PATTERN if is_old else limits.CALL_ID_PATTERN)
     name = MODEL.shape_for("DocumentBlock").members["name"].metadata
     assert name["max"] == limits.MAX_DOCUMENT_NAME
     assert MODEL.shape_for("S3Uri").metadata["pattern"] == limits.S3_URI_PATTERN

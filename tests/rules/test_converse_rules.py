@@ -69,12 +69,9 @@ VALID: Json = {
         assistant({"text": "Rain."}),
         user({"text": "And now?"}, {"cachePoint": {"type": "default"}}),
     ],
-    "system": [{"text": "Be brief."}],
+    "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
     "inferenceConfig": {"maxTokens": 64, "temperature": 0.5, "stopSequences": ["x"]},
-    "toolConfig": {
-        "tools": [TOOL, {"cachePoint": {"type": "default"}}],
-        "toolChoice": {"auto": {}},
-    },
+    "toolConfig": {"tools": [TOOL], "toolChoice": {"auto": {}}},
 }
 
 

@@ -299,7 +299,9 @@ def assert_sendable(session: Session, known: list[list[str]]) -> None:
         entries = messages_of(api, body)
         refused = [
             p
-            for p in check_messages(api, entries, system=body.get("systemInstruction", body.get("system")))
+            for p in check_messages(
+                api, entries, system=body.get("systemInstruction", body.get("system"))
+            )
             if p.certainty == "refused"
         ]  # type: ignore[arg-type]
         assert {p.rule for p in refused} <= {rule for name, rule in known if name == api}, refused[

@@ -60,6 +60,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
 MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", examples(60)))
 
 
+@pytest.fixture(autouse=True)
+def cheap_collections() -> None:
+    """What was there before the test isn't looked at by the garbage collector."""
+    gc.collect()
+    gc.freeze()
+
+
 class Interrupt(BaseException):
     """As KeyboardInterrupt, and not mistaken for one that somebody really sent."""
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.models import ResultBlock, ToolOffering, ToolResults, ToolSpec
 
@@ -24,8 +26,11 @@ SCHEMA: dict[str, Any] = {
     "properties": {"q": {"type": "string"}},
     "additionalProperties": False,
 }
+CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 NAMES = ("search", "read_file", "delete_file")
 EPHEMERAL = "left aside: "
+BETWEEN = "(The results are noted.)"
+"""What keeps an ephemeral message from the results before it, for models that want it."""
 
 texts = st.text('ab\n ä"', min_size=1, max_size=8).filter(str.strip)
 arguments = st.dictionaries(
@@ -36,7 +41,7 @@ calls = st.lists(st.tuples(st.sampled_from(NAMES), arguments), max_size=3)
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[str, str, Any]:
-    return draw(st.sampled_from(["chat", "responses", "messages"])), draw(texts), draw(calls)
+    return draw(st.sampled_from(list(ANSWERS))), draw(texts), draw(calls)
 
 
 def chat_answer(number: int, text: str, called: list[tuple[str, Any]]) -> AssistantTurn:
@@ -89,7 +94,41 @@ def messages_answer(number: int, text: str, called: list[tuple[str, Any]]) -> As
     )
 
 
-ANSWERS = {"chat": chat_answer, "responses": responses_answer, "messages": messages_answer}
+def gemini_answer(number: int, text: str, called: list[tuple[str, Any]]) -> AssistantTurn:
+    parts: list[dict[str, Any]] = [
+        {"text": "hm", "thought": True},
+        {"text": text},
+        *(
+            {"functionCall": {"id": f"c{number}_{k}", "name": n, "args": a}}
+            for k, (n, a) in enumerate(called)
+        ),
+    ]
+    parts[-1]["thoughtSignature"] = f"s{number}AA"
+    content = {"role": "model", "parts": parts}
+    return Gemini.response({"candidates": [{"content": content, "finishReason": "STOP"}]})
+
+
+def converse_answer(number: int, text: str, called: list[tuple[str, Any]]) -> AssistantTurn:
+    content: list[dict[str, Any]] = [
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": f"s{number}"}}},
+        {"text": text},
+    ]
+    content += [
+        {"toolUse": {"toolUseId": f"c{number}_{k}", "name": n, "input": a}}
+        for k, (n, a) in enumerate(called)
+    ]
+    message = {"role": "assistant", "content": content}
+    stop = "tool_use" if called else "end_turn"
+    return BedrockConverse.response({"output": {"message": message}, "stopReason": stop})
+
+
+ANSWERS = {
+    "chat": chat_answer,
+    "responses": responses_answer,
+    "messages": messages_answer,
+    "gemini": gemini_answer,
+    "converse": converse_answer,
+}
 
 # (adapter, the key of its conversation, options of its requests)
 REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
@@ -98,7 +137,14 @@ REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
     (AnthropicMessages, "messages", {}),
     (AnthropicMessages, "messages", {"cache": "auto"}),
     (AnthropicMessages, "messages", {"cache": "auto", "model": "claude-opus-4-8"}),
+    (Gemini, "contents", {}),
+    (Gemini, "contents", {"model": "gemini-3-flash-preview"}),
+    (BedrockConverse, "messages", {}),
+    (BedrockConverse, "messages", {"cache": "auto", "model": CLAUDE}),
+    (BedrockConverse, "messages", {"cache": "auto", "model": "us.amazon.nova-lite-v1:0"}),
+    (BedrockConverse, "messages", {"model": "us.meta.llama3-1-70b-instruct-v1:0"}),
 ]
+POINT: dict[str, Any] = {"cachePoint": {"type": "default"}}
 
 
 def without_breakpoints(value: Any) -> Any:
@@ -108,7 +154,9 @@ def without_breakpoints(value: Any) -> Any:
             for key, inner in value.items()
             if key != "cache_control"
         }
-    return [without_breakpoints(inner) for inner in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return [without_breakpoints(inner) for inner in value if inner != POINT]
 
 
 def offering(strict: bool) -> ToolOffering:
@@ -121,8 +169,22 @@ def rendered(
 ) -> tuple[str, list[str]]:
     """The request's tools and each of its messages as JSON text, ephemeral ones left out."""
     body = without_breakpoints(adapter.request(transcript, offering(strict), **options))
-    entries = [json.dumps(entry, ensure_ascii=False) for entry in body[key]]
-    return json.dumps(body["tools"]), [entry for entry in entries if EPHEMERAL not in entry]
+    entries = [
+        json.dumps(block, ensure_ascii=False) for entry in body[key] for block in blocks_of(entry)
+    ]
+    tools = body["toolConfig"] if adapter is BedrockConverse else body["tools"]
+    return json.dumps(tools), [
+        entry for entry in entries if EPHEMERAL not in entry and BETWEEN not in entry
+    ]
+
+
+def blocks_of(entry: dict[str, Any]) -> list[Any]:
+    """A message; or the blocks of one, where what the user says in a row is one message."""
+    for name in ("parts", "content"):
+        blocks = entry.get(name)
+        if isinstance(blocks, list) and "type" not in blocks[0]:
+            return [[entry["role"], block] for block in blocks]
+    return [entry]
 
 
 @pytest.mark.parametrize(("adapter", "key", "options"), REQUESTS)

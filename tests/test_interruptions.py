@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from profiles import examples
 
 import lutumpy
@@ -38,16 +39,10 @@ from lutumpy import (
     tool,
     tool_fn,
 )
-from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 PACKAGE = os.path.dirname(lutumpy.__file__)
-ADAPTERS: dict[str, Any] = {
-    "openai_chat": OpenAIChat,
-    "openai_responses": OpenAIResponses,
-    "anthropic_messages": AnthropicMessages,
-}
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 # Without ephemerals less happens, and it is the same for every API.
 every_scene = pytest.mark.parametrize(
@@ -126,10 +121,39 @@ def anthropic_reply(calls: list[tuple[str, str]], text: str | None = None) -> di
     return {"content": content, "stop_reason": "tool_use" if calls else "end_turn", "usage": usage}
 
 
+def gemini_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [{"text": "hm", "thought": True}] if calls else []
+    for call_id, arguments in calls:
+        call = {"id": call_id, "name": "lookup", "args": json.loads(arguments)}
+        parts.append({"functionCall": call, "thoughtSignature": "c2ln"})
+    if text is not None:
+        parts.append({"text": text})
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    return {"candidates": [candidate], "usageMetadata": usage}
+
+
+def converse_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    told = {"reasoningText": {"text": "hm", "signature": "c2ln"}}
+    content: list[dict[str, Any]] = [{"reasoningContent": told}] if calls else []
+    for call_id, arguments in calls:
+        use = {"toolUseId": call_id, "name": "lookup", "input": json.loads(arguments)}
+        content.append({"toolUse": use})
+    if text is not None:
+        content.append({"text": text})
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "tool_use" if calls else "end_turn",
+        "usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15},
+    }
+
+
 REPLIES: dict[str, Callable[..., dict[str, Any]]] = {
     "openai_chat": chat_reply,
     "openai_responses": responses_reply,
     "anthropic_messages": anthropic_reply,
+    "gemini_generate_content": gemini_reply,
+    "bedrock_converse": converse_reply,
 }
 TWO = [("call_a", '{"key":"a"}'), ("call_b", '{"kye":"b"}')]
 

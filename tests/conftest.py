@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import inspect
 import os
 import signal
@@ -35,14 +34,6 @@ settings.load_profile(PROFILE)
 # starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_finish() -> None:
-    """Thousands of collected tests stay to the end; the garbage collector needn't look at them
-    again and again, which takes a fifth of the time.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

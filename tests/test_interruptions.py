@@ -55,11 +55,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
 MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", examples(60)))
 
 
-@pytest.fixture(autouse=True)
-def cheap_collections() -> None:
-    """What was there before the test isn't looked at by the garbage collector."""
+@pytest.fixture(autouse=True, scope="module")
+def cheap_collections() -> Iterator[None]:
+    """What was there before these tests isn't looked at by the garbage collector, which takes most
+    of the time otherwise.
+    """
     gc.collect()
     gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Interrupt(BaseException):

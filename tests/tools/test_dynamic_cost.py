@@ -33,11 +33,14 @@ def is_within(measure: Callable[[], tuple[float, float]], most: float) -> bool:
     """Whether the second time is so many times the first at most, in one of a few tries."""
     gc.collect()
     gc.freeze()  # what other tests have left is not looked through before each measurement
-    for _ in range(4):
-        typed, dynamic = measure()
-        if dynamic <= most * typed:
-            return True
-    return False
+    try:
+        for _ in range(4):
+            typed, dynamic = measure()
+            if dynamic <= most * typed:
+                return True
+        return False
+    finally:
+        gc.unfreeze()
 
 
 def test_declaring_one_takes_a_part_of_what_a_typed_tool_takes() -> None:

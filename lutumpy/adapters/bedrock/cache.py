@@ -48,11 +48,14 @@ class FreePoints:
     def __init__(self, extra: Mapping[str, Any], messages: list[bytes], system: bytes) -> None:
         config = extra.get("toolConfig")
         own = _find_points(config.get("tools") if isinstance(config, Mapping) else None)
-        for name, sent in (("system", system), ("messages", b"".join(messages))):
+        for name, sent in (("system", [system]), ("messages", messages)):
             if name in extra:
                 own += _find_points(extra[name])
-            elif b'"cachePoint":' in sent:
-                own += _find_points(decode(sent) if name == "system" else map(decode, messages))
+                continue
+            for data in sent:
+                if b'"cachePoint":' in data:
+                    found = decode(data)
+                    own += _find_points(found if name == "system" else [found])
         lasting = any(point.get("ttl") not in (None, "5m") for point in own)
         self.left: int = 0 if lasting else MAX_CACHE_POINTS - len(own)
 
@@ -60,9 +63,7 @@ class FreePoints:
 def _find_points(value: Any) -> list[Mapping[str, Any]]:
     """The points in tools, system blocks or messages."""
     found: list[Mapping[str, Any]] = []
-    if value is None or isinstance(value, (str, bytes, Mapping)):
-        return found
-    for block in value:
+    for block in value if isinstance(value, (list, tuple)) else ():
         if not isinstance(block, Mapping):
             continue
         point = block.get("cachePoint")

@@ -148,6 +148,16 @@ def test_those_of_the_user_count_and_the_longest_prefix_wins() -> None:
     assert points(body) == [f"messages.0.{k}" for k in (1, 3, 5, 7)]
 
 
+@pytest.mark.parametrize("odd", [5, "x", {"text": "x"}, [5], [{"cachePoint": 1}]])
+def test_odd_parameters_of_the_user_pass_as_they_are(odd: Any) -> None:
+    transcript = started().transcript
+    for name in ("system", "messages", "toolConfig"):
+        body = BedrockConverse.request(transcript, cache="auto", extra={name: odd})
+        assert body[name] == odd
+    tools = BedrockConverse.request(transcript, cache="auto", extra={"toolConfig": {"tools": odd}})
+    assert tools["messages"][0]["content"][-1] == POINT
+
+
 def test_there_are_none_beside_one_that_lasts_an_hour() -> None:
     system = [{"text": "x"}, HOUR]
     assert points(request(started(), extra={"system": system})) == ["system.1"]

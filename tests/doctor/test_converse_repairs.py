@@ -471,3 +471,22 @@ def test_other_hosts_take_what_only_bedrock_refuses() -> None:
     unknown = Problem("converse.odd", "here", "Unknown parameter x", "refused")
     assert is_vendor_only(unknown)
     assert is_vendor_only(Problem("no.such.rule", "here", "wrong", "refused"))
+    assert not is_vendor_only(Problem("converse.body", "", "wrong", "refused"))
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        (5, [{"text": "5"}]),
+        ("ok", [{"text": "ok"}]),
+        ("", []),
+        (None, []),
+        ({"text": "ok"}, [{"text": "ok"}]),
+        ({"found": 1}, [{"json": {"found": 1}}]),
+    ],
+)
+def test_the_content_of_a_result_becomes_a_list(given: Any, written: list[Json]) -> None:
+    told = {"toolResult": {"toolUseId": "a", "content": given}}
+    kinds, after = mended([ASK, assistant(use("a")), user(told)])
+    assert kinds == ["set_content"]
+    assert after[2]["content"][0]["toolResult"]["content"] == written

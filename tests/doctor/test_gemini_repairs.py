@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from test_repairs import mended
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.gemini import calls, contents, order
+from lutumpy.doctor.gemini.spelling import SPELLING
+from lutumpy.doctor.pieces import Media, Opaque, Text
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 
 API = "gemini_generate_content"
 USER: Json = {"role": "user", "parts": [{"text": "Weather?"}]}
+PICTURE: Json = {"inlineData": {"mimeType": "image/png", "data": PNG}}
 FLASH = "gemini-3-flash-preview"
 
 
@@ -271,3 +275,31 @@ def test_a_field_that_another_repair_has_moved_is_left() -> None:
     problem = Problem("a.rule", "here", "wrong", "refused", path=(0, "parts", 0, "inlineData"))
     contents.mend_part(editor, problem)
     assert editor.repairs == []
+
+
+def test_what_only_this_api_has_is_kept_where_it_came_from() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    assert SPELLING.write_group("assistant", [Opaque(code)]) == [{"role": "model", "parts": [code]}]
+    odd = {"noPart": 1}
+    (message,) = SPELLING.write_group("assistant", [Opaque(odd)])
+    assert json.loads(message["parts"][0]["text"]) == odd
+
+
+def test_nothing_is_no_content_and_instructions_are_marked() -> None:
+    assert SPELLING.write_group("user", []) == []
+    (message,) = SPELLING.write_group("system", [Text("Be brief."), Opaque(PICTURE)])
+    assert message["parts"] == [{"text": "<system>\nBe brief.\n</system>"}, PICTURE]
+    assert message["role"] == "user"
+
+
+def test_an_address_gets_the_type_that_its_name_tells() -> None:
+    shown = [
+        Media("image", url="https://x.test/a.png?b"),
+        Media("file", url="https://x.test/a"),
+        Media("file", url="data:,x"),
+    ]
+    assert [SPELLING.write_media(media) for media in shown] == [
+        {"fileData": {"fileUri": "https://x.test/a.png?b", "mimeType": "image/png"}},
+        {"fileData": {"fileUri": "https://x.test/a"}},
+        None,
+    ]

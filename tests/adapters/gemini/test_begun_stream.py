@@ -1,4 +1,4 @@
-"""A stream of google-genai sends its request when it is begun, and has the headers of the answer."""
+"""A stream of google-genai sends its request when it begins, and has the headers of the answer."""
 
 from __future__ import annotations
 

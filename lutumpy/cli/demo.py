@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from lutumpy import AdapterError
+from lutumpy.errors import UnknownApiError
 
 __all__ = ["main"]
 
@@ -21,9 +22,11 @@ def main(argv: Sequence[str]) -> int:
     # Imported late: these load half of the library.
     try:
         from lutumpy.demo import DemoError, provider_names, run
-    except ImportError as error:
+
+        names = provider_names()
+    except (ImportError, UnknownApiError) as error:
         return _fail(str(error))
-    parser = _make_parser(provider_names())
+    parser = _make_parser(names)
     try:
         arguments = parser.parse_args(argv)
         if arguments.local and (
@@ -47,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         return _demo_local(arguments.model)
     if arguments.durable:
         return _demo_durable()
-    providers = provider_names() if arguments.provider == "all" else (arguments.provider,)
+    providers = names if arguments.provider == "all" else (arguments.provider,)
     _take_any_text()
     try:
         for provider in providers:

@@ -269,12 +269,13 @@ def test_an_installed_package_brings_its_api(installed: dict[str, str]) -> None:
     assert "|toy" in shown.stdout
 
 
+@pytest.mark.parametrize("command", [["check", "-"], ["demo"]])
 def test_a_row_that_cannot_be_loaded_is_named_by_the_command(
-    installed: dict[str, str], tmp_path: Path
+    command: list[str], installed: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "toy_api.py").write_text("ROW = 5\n")
     done = subprocess.run(
-        [sys.executable, "-m", "lutumpy", "check", "-"],
+        [sys.executable, "-m", "lutumpy", *command],
         input="[]",
         capture_output=True,
         text=True,

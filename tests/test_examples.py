@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiles import PROFILE
 
 from lutumpy.testing import Failure, Reply, WireServer, serve
 
@@ -205,7 +206,9 @@ def live(server: WireServer) -> dict[str, str]:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_example_prints_what_it_promises(case: Case) -> None:
-    assert run(case.command, case.given) == (0, case.output, "")
+    # A second run of the suite needs no process for each of them.
+    done = run_here(case, [], case.given) if PROFILE == "small" else run(case.command, case.given)
+    assert done == (0, case.output, "")
 
 
 @pytest.fixture

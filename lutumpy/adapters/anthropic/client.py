@@ -15,6 +15,7 @@ from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
 from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,
@@ -25,7 +26,7 @@ from lutumpy.adapters.sdk_body import (
 from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode, check_options
+from lutumpy.core.model import OutputSpec, StructuredMode
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -167,25 +168,13 @@ class AnthropicMessages(SdkModel):
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
-        model = options.pop("model", None)
-        temperature = options.pop("temperature", None)
-        max_output_tokens = options.pop("max_output_tokens", None)
-        strict = options.pop("strict", None)
         cache = checked_cache(options.pop("cache", None))
-        output = options.pop("output", None)
-        further = options.pop("extra", None)
-        check_options(temperature, max_output_tokens, further, strict)
-        extra = {**options, **(further or {})}
         fields = request_fields(
             checked_transcript(transcript),
             None if offer is None else checked_offer(offer),
-            model=model,
-            temperature=temperature,
-            max_output_tokens=max_output_tokens,
-            strict=strict,
             stream=stream,
             cache=cache,
-            extra=extra if output is None else AnthropicMessages._with_output(output, extra),
+            **request_options(options, AnthropicMessages._with_output),
         )
         return body_dict(fields)
 

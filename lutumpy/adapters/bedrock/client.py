@@ -13,6 +13,7 @@ from lutumpy.adapters.bedrock.stream import ConverseStreamDecoder
 from lutumpy.adapters.bedrock.transport import BotoTransport
 from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,
@@ -22,7 +23,7 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.core.model import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -138,25 +139,13 @@ class BedrockConverse(SdkModel):
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
-        model = options.pop("model", None)
-        temperature = options.pop("temperature", None)
-        max_output_tokens = options.pop("max_output_tokens", None)
-        strict = options.pop("strict", None)
         cache = checked_cache(options.pop("cache", None))
-        output = options.pop("output", None)
-        further = options.pop("extra", None)
-        check_options(temperature, max_output_tokens, further, strict)
-        extra = {**options, **(further or {})}
         fields = request_fields(
             checked_transcript(transcript),
             None if offer is None else checked_offer(offer),
-            model=model,
-            temperature=temperature,
-            max_output_tokens=max_output_tokens,
-            strict=strict,
             stream=stream,
             cache=cache,
-            extra=extra if output is None else BedrockConverse._with_output(output, extra),
+            **request_options(options, BedrockConverse._with_output),
         )
         body = body_dict(fields)
         return with_bytes(body) if blobs == "bytes" else body

@@ -12,6 +12,7 @@ from lutumpy.adapters.gemini.request import encoder_of, request_fields, with_set
 from lutumpy.adapters.gemini.sdk_objects import response_object
 from lutumpy.adapters.gemini.stream import GeminiStreamDecoder
 from lutumpy.adapters.gemini.transport import GenaiTransport
+from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,
@@ -22,7 +23,7 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions, check_options
+from lutumpy.core.model import OutputSpec, TurnOptions
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -141,23 +142,11 @@ class Gemini(SdkModel):
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
-        model = options.pop("model", None)
-        temperature = options.pop("temperature", None)
-        max_output_tokens = options.pop("max_output_tokens", None)
-        strict = options.pop("strict", None)
-        output = options.pop("output", None)
-        further = options.pop("extra", None)
-        check_options(temperature, max_output_tokens, further, strict)
-        extra = {**options, **(further or {})}
         fields = request_fields(
             checked_transcript(transcript),
             None if offer is None else checked_offer(offer),
-            model=model,
-            temperature=temperature,
-            max_output_tokens=max_output_tokens,
-            strict=strict,
             stream=stream,
-            extra=extra if output is None else Gemini._with_output(output, extra),
+            **request_options(options, Gemini._with_output),
         )
         return body_dict(fields)
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
-from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["OpenAIModel", "checked_custom_tools", "encoder_options", "output_format"]
-
-# The keywords of `request` that encoders take; any other is a provider parameter.
-_OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict", "custom_tools"})
 
 
 class OpenAIModel(SdkModel):
@@ -158,25 +156,8 @@ def encoder_options(
         TypeError: An option has the wrong type.
         ValueError: A limit is below 1.
     """
-    check_options(
-        options.get("temperature"),
-        options.get("max_output_tokens"),
-        options.get("extra"),
-        options.get("strict"),
-    )
     checked_custom_tools(options.get("custom_tools"))
-    known: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for name, value in options.items():
-        if name in _OPTIONS:
-            known[name] = value
-        elif name not in ("extra", "output"):
-            extra[name] = value
-    extra |= options.get("extra") or {}
-    output = options.get("output")
-    if output is not None:
-        extra = with_output(output, extra)
-    return {**known, "extra": extra}
+    return request_options(options, with_output, ("custom_tools",))
 
 
 def output_format(output: OutputSpec) -> dict[str, Any]:

@@ -101,8 +101,9 @@ def model_refusal(model: str) -> str | None:
     """What the API says of a model's name as it is, or `None`."""
     if model in NEEDS_PROFILE:
         return (
-            f"Invocation of model ID {model} with on-demand throughput isn’t supported. Retry your "  # noqa: RUF001
-            "request with the ID or ARN of an inference profile that contains this model."
+            f"Invocation of model ID {model} with on-demand throughput "
+            "isn’t supported. Retry your request "  # noqa: RUF001
+            "with the ID or ARN of an inference profile that contains this model."
         )
     if model.startswith("arn:") or model in ("", None):
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.adapters.replies import input_transformations
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -220,6 +221,7 @@ class ContentReader:
             encode(residue) if residue else b"",
             finish in CUT,
             results_only,
+            input_transformations=input_transformations(reply),
         )
 
     def _drop_cut_end(self, *, running: bool) -> None:

@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended
+from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended, is_cut
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
@@ -286,7 +286,8 @@ class GeminiStreamDecoder:
         calls = self._reader.calls
         if self._done == len(calls) and self._call is None:
             return
-        if self._ended and not self._reader.turn(self._response(), None).cut:
+        has_calls = bool(calls) or self._call is not None
+        if self._ended and not is_cut(self._response(), has_calls):
             if self._call is not None:
                 self._close(deltas)
             sure = len(calls)

@@ -311,7 +311,16 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         if ended is None or ended in PENDING:
             # The event is the last one, whatever a host leaves in the status.
             ended = status
-        reply = {**self._reply, **reply, "status": ended}
+        transformations = reply.get("input_transformations")
+        if transformations is None:
+            # A last event without them takes back nothing of what the first ones said.
+            transformations = self._reply.get("input_transformations")
+        reply = {
+            **self._reply,
+            **reply,
+            "status": ended,
+            "input_transformations": transformations,
+        }
         done = sum(entry.done for entry in self._items.items)
         if not isinstance(output, list) or len(output) < done:
             # A host that leaves the output out of its last event.

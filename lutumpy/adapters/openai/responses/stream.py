@@ -65,6 +65,8 @@ _BEGINNING = frozenset({"response.created", "response.in_progress", "response.qu
 _END = frozenset(
     {"response.completed", "response.incomplete", "response.cancelled", "response.failed"}
 )
+# Events about what the application sent on its WebSocket: an error in them is none of the reply's.
+_BESIDE = ("response.steer.", "response.inject.")
 _FUNCTION_DELTA = "response.function_call_arguments.delta"
 # Events with a delta of arguments, with the type of their item.
 _ARGUMENTS = {
@@ -141,7 +143,7 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             self._start(out)
         elif kind in _END:
             self._end(event, kind.removeprefix("response."), out)
-        elif kind == "error" or event.get("error"):
+        elif kind == "error" or (event.get("error") and not kind.startswith(_BESIDE)):
             self._fail(event)
         return out
 

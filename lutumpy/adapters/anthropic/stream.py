@@ -24,6 +24,9 @@ and at the end the turn that the API would have given unstreamed.
 #            tool_use     its block is        when another call began, or when the stop reason says
 #            block        closed              that the answer wasn't cut
 #
+# A block of no known kind may turn out to be a call (rule C8), if the answer holds no result of it.
+# The calls behind it have no index before that is known, so they wait for the stop reason.
+#
 # A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
 # however whole its JSON looks, and the cut is only known from the stop reason behind it.
 #
@@ -262,10 +265,22 @@ class MessagesStreamDecoder:
         if stopped or not self._stop_reason:
             return
         self._close_blocks(self._blocks[self._read :], deltas)
+        self._report_waiting_calls(deltas)
         refused = finish_of(self._stop_reason) == "refusal"
         text = refusal_text(self._message.get("stop_details")) if refused else ""
         if text and not any(type(block) is TextBlock for block in self._reader.blocks):
             deltas.append(RefusalDelta(text))
+
+    def _report_waiting_calls(self, deltas: list[Delta]) -> None:
+        """Report the calls that had to wait for the end: of no known kind, and those behind."""
+        finish = finish_of(self._stop_reason)
+        self._reader.settle_calls(finish)
+        calls = self._reader.calls
+        while self._calls < len(calls):
+            call = calls[self._calls]
+            deltas.append(CallDelta(self._calls, call.id, call.name, call.arguments, call.kind))
+            self._calls += 1
+        self._read_closed_blocks(deltas)
 
     def _take_usage(self, usage: Any) -> None:
         """Take token counts: each is the total so far, and a null changes nothing."""
@@ -301,6 +316,9 @@ class MessagesStreamDecoder:
         if block.index is not None:
             self._open[block.index] = block
         if block.kind == "tool_use":
+            self._read_closed_blocks(deltas)
+            if self._may_shift_calls():
+                return  # its index isn't known before the end of the answer
             block.call = self._calls
             self._calls += 1
             self._read_closed_blocks(deltas)
@@ -312,6 +330,11 @@ class MessagesStreamDecoder:
             model = target.get("model") if isinstance(target := start.get("to"), dict) else None
             if isinstance(model, str) and self._message is not None:
                 self._message["model"] = model
+
+    def _may_shift_calls(self) -> bool:
+        """Whether a block before the last one may turn out to be a call of no known kind."""
+        unread = self._blocks[self._read : -1]
+        return bool(self._reader.unknown_calls) or any(not block.is_known for block in unread)
 
     def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         delta = event.get("delta")

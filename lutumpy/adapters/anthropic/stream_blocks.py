@@ -7,6 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import UnparsedInput
 from lutumpy.plain import json_values
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = ["BEGINNINGS", "StreamedBlock"]
 
@@ -74,6 +75,11 @@ class StreamedBlock:
         self.json: list[str] = []
         self._citations: list[Any] = []
         self._values: dict[str, Any] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is of a kind of which is known whether it is a call for the client."""
+        return self.kind in BLOCK_TYPES
 
     def add(self, kind: str, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""

@@ -7,8 +7,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.bedrock.decode import REASONING, UnparsedInput
+from lutumpy.adapters.bedrock.decode import CLIENT_TYPES, REASONING, UnparsedInput
 from lutumpy.plain import json_values
+from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
 
 __all__ = ["StreamedBlock", "kind_of_delta"]
@@ -42,6 +43,7 @@ class StreamedBlock:
     __slots__ = (
         "_citations",
         "_listed",
+        "_pieces",
         "_redacted",
         "_signature",
         "_start",
@@ -70,11 +72,19 @@ class StreamedBlock:
         self._citations: list[Any] = []
         # What deltas of other kinds hold: the parts of a result, pieces of an image.
         self._listed: list[Any] = []
+        self._pieces: dict[str, list[str]] = {}
 
     @property
     def is_client_call(self) -> bool:
         """Whether it is a call that a program answers."""
-        return self.kind == "toolUse" and self._start.get("type") != SERVER_TOOL
+        return self.kind == "toolUse" and self._start.get("type") in CLIENT_TYPES
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is of a kind of which is known whether it is a call for the client."""
+        if self.kind == "toolUse":
+            return self._start.get("type") in (*CLIENT_TYPES, SERVER_TOOL)
+        return self.kind in BLOCK_KEYS
 
     def add(self, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""
@@ -91,9 +101,19 @@ class StreamedBlock:
             return self._add_reasoning(value) if isinstance(value, Mapping) else ""
         if isinstance(value, list):
             self._listed += value
+        elif self.kind not in BLOCK_KEYS and isinstance(value, Mapping):
+            self._add_fields(value)
         elif value is not None:
             self._listed.append(value)
         return ""
+
+    def _add_fields(self, value: Mapping[str, Any]) -> None:
+        """Take a delta of a block of no known kind: texts go on, as those of a call's input do."""
+        for key, given in value.items():
+            if isinstance(given, str):
+                self._pieces.setdefault(key, []).append(given)
+            elif given is not None:
+                self._listed.append({key: given})
 
     @staticmethod
     def _keep(pieces: list[str], piece: Any) -> str:
@@ -137,6 +157,9 @@ class StreamedBlock:
         for piece in self._listed:
             if isinstance(piece, Mapping):
                 value.update(piece)
+        for key, pieces in self._pieces.items():
+            given = value.get(key)
+            value[key] = "".join([given if isinstance(given, str) else "", *pieces])
         return {self.kind: value}
 
     def _reasoning(self, text: str) -> dict[str, Any]:

@@ -233,7 +233,8 @@ def test_nothing_that_a_model_writes_raises(
     turn = BedrockConverse.response(response(*content, stop=stop, usage=usage, trace=trace))
     turn = Transcript().fresh_ids(turn)
     for call in turn.calls:
-        assert native(turn)[call.position].get("toolUse") is not None
+        (use,) = native(turn)[call.position].values()
+        assert use["toolUseId"] == call.id
     transcript = Transcript()
     transcript.push_user("go")
     if not turn.calls:

@@ -47,7 +47,7 @@ from lutumpy.adapters.anthropic.decode import (
     finish_of,
     refusal_text,
 )
-from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock
+from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.core.items import AssistantTurn, TextBlock
@@ -98,7 +98,7 @@ class MessagesStreamDecoder:
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next event: an object of the SDK, or a dict. Pings and unknown events are
-        ignored.
+        ignored, but for a dict that holds something of a call.
 
         Raises:
             AdapterError: an `error` event; `.partial` is what had arrived.
@@ -123,7 +123,23 @@ class MessagesStreamDecoder:
             self._close_blocks(self._blocks[self._read :], deltas)
         elif kind == "error":
             self._raise_error(event)
+        else:
+            self._take_unknown(event, deltas)
         return deltas
+
+    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take an event of no known type if a block, the end or a piece of a call is in it."""
+        delta = event.get("delta")
+        if isinstance(event.get("content_block"), dict):
+            self._open_block(event, deltas)
+        elif isinstance(delta, dict) and "stop_reason" in delta:
+            self._take_message_delta(event, deltas)
+        elif isinstance(delta, dict):
+            block = self._find_block(event)
+            if block is not None and (block.kind == "tool_use" or not block.is_known):
+                self._add_delta(event, deltas)
+        elif event.get("message") is not None:
+            self._take_message_start(event["message"], deltas)
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take an event that is only a piece of a call's arguments; see `ArgumentsDecoder`."""
@@ -347,6 +363,8 @@ class MessagesStreamDecoder:
                 return
             self._open_block({"index": event.get("index"), "content_block": beginning}, deltas)
             block = self._blocks[-1]
+        else:
+            kind = known_delta(kind, delta)
         self._report(block, block.add(kind, delta), deltas)
 
     def _report(self, block: StreamedBlock, piece: Any, deltas: list[Delta]) -> None:

@@ -195,8 +195,14 @@ class BlockReader:
             self.blocks.append(TextBlock(clean_text(inner)))
             self.native.append({key: inner})
             return True
-        if not isinstance(inner, Mapping) or key == "SDK_UNKNOWN_MEMBER":
+        if key == "SDK_UNKNOWN_MEMBER":
             return False
+        if not isinstance(inner, Mapping):
+            if not key or key in BLOCK_KEYS:
+                return False
+            self.blocks.append(OpaqueBlock(clean_text(key)))
+            self.native.append({key: inner})
+            return True
         if key == "toolUse" and inner.get("type") != SERVER_TOOL:
             self._take_call(inner, is_known=inner.get("type") in CLIENT_TYPES)
             return True

@@ -55,7 +55,8 @@ class ConverseStreamDecoder:
         self._turn: AssistantTurn | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: a dict with one key, as boto3 gives it. Unknown ones are ignored.
+        """Take the next event: a dict with one key, as boto3 gives it. One under an unknown key is
+        taken by what it holds.
 
         Raises:
             AdapterError: an error in the middle of the stream; `.partial` is what had arrived.
@@ -89,6 +90,19 @@ class ConverseStreamDecoder:
         elif (error := event_error(name, event)) is not None:
             error.partial = self.partial()
             raise error
+        else:
+            self._take_unknown(event, deltas)
+
+    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take an event of no known name by what it holds: nothing of a call may be lost."""
+        if isinstance(event.get("start"), Mapping):
+            self._take_start(event, deltas)
+        elif isinstance(event.get("delta"), Mapping):
+            self._add_delta(event, deltas)
+        elif isinstance(event.get("stopReason"), str):
+            self._take("messageStop", event, deltas)
+        elif event.get("usage") is not None:
+            self._note(event, ())
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take an event that is only a piece of a call's input; see `ArgumentsDecoder`."""

@@ -94,15 +94,18 @@ class StreamedBlock:
         if self.kind == "text":
             return self._keep(self._texts, value)
         if self.kind == "toolUse":
-            piece = value.get("input") if isinstance(value, Mapping) else None
+            piece = value.get("input") if isinstance(value, Mapping) else _unknown_input(delta)
             kept = self._keep(self.json, piece)
             return kept if self.call >= 0 else ""
         if self.kind == REASONING:
             return self._add_reasoning(value) if isinstance(value, Mapping) else ""
-        if isinstance(value, list):
+        if self.kind not in BLOCK_KEYS:
+            # Its deltas may stand under another key.
+            for given in delta.values():
+                if isinstance(given, Mapping):
+                    self._add_fields(given)
+        elif isinstance(value, list):
             self._listed += value
-        elif self.kind not in BLOCK_KEYS and isinstance(value, Mapping):
-            self._add_fields(value)
         elif value is not None:
             self._listed.append(value)
         return ""
@@ -179,6 +182,20 @@ class StreamedBlock:
             return json_values.decode(text)
         except (ValueError, RecursionError):
             return UnparsedInput(json_values.clean_text(text))
+
+
+def _unknown_input(delta: Mapping[str, Any]) -> str:
+    """What a delta of a call says under a key that nobody knows.
+
+    Arguments without it would be others than the model's: they are broken where it isn't the text
+    of an input.
+    """
+    for key, value in delta.items():
+        if isinstance(value, Mapping) and isinstance(piece := value.get("input"), str):
+            return piece
+        if value is not None:
+            return f" [{key}, which is not understood]"
+    return ""
 
 
 def _clean(value: Any) -> str:

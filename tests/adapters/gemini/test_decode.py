@@ -330,29 +330,6 @@ def test_arguments_that_arrive_value_by_value_are_put_together(closed: bool) -> 
     }
 
 
-@pytest.mark.parametrize(
-    "path", ["city", "$", "$[0]", "$.a[999999999]", "$.a[10001]", "$.a..b", "$.a[", 5, None]
-)
-def test_a_path_that_leads_nowhere_is_ignored(path: Any) -> None:
-    found = arguments_of(
-        {"jsonPath": "$.b", "stringValue": "x"}, {"jsonPath": path, "numberValue": 1}
-    )
-    assert found["b"] == "x"
-    assert found.get("a") in (None, [])
-
-
-def test_a_later_value_takes_the_place_of_an_earlier_one() -> None:
-    found = arguments_of(
-        {"jsonPath": "$.a", "stringValue": "x", "willContinue": True},
-        {"jsonPath": "$.a", "numberValue": 1},
-        {"jsonPath": "$.b", "numberValue": 2},
-        {"jsonPath": "$.b.c", "boolValue": True},
-        {"jsonPath": "$.d[0].e", "stringValue": "y"},
-        {"jsonPath": "$.d[0].f"},
-    )
-    assert found == {"a": 1, "b": {"c": True}, "d": [{"e": "y"}]}
-
-
 def test_calls_that_arrive_in_pieces_do_not_mix() -> None:
     decoder = Gemini.stream_decoder()
     decoder.feed(chunk(call("a", willContinue=True)))

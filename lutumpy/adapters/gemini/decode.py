@@ -33,6 +33,7 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.rules.gemini.blocks import is_signed_thought
 from lutumpy.rules.gemini.fields import field, key_of, spellings
 
 __all__ = [
@@ -237,6 +238,9 @@ class PartReader:
                 self._take_gathered(part, call, arguments)
         elif isinstance(text, str):
             return self._take_text(part, text)
+        elif is_signed_thought(part):
+            self.blocks.append(ReasoningBlock("", signed=True))
+            self.native.append(part)
         else:
             kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
             if kind is None:

@@ -225,6 +225,31 @@ def test_a_hostile_stream_ends_in_an_answer_or_an_error(chunks: list[Any]) -> No
     decoder.partial()
 
 
+def test_a_signed_thought_without_a_text_goes_back_R1() -> None:
+    thought = {"thought": True, "thoughtSignature": "eA=="}
+    whole = Gemini.response(response(thought, {"text": "So."}))
+    decoder = Gemini.stream_decoder()
+    decoder.feed(chunk(thought))
+    decoder.feed(chunk({"text": "So."}, finish="STOP"))
+    history = Transcript.from_messages(
+        "gemini_generate_content",
+        [
+            {"role": "user", "parts": [{"text": "Go."}]},
+            {"role": "model", "parts": [thought, {"text": "So."}]},
+        ],
+    )
+    turns = [item for item in history if isinstance(item, AssistantTurn)]
+    for turn in (whole, decoder.finish(), turns[0]):
+        assert turn.blocks[0] == ReasoningBlock("", signed=True)
+        if turn is not turns[0]:  # which has its entries
+            assert native(turn) == [thought, {"text": "So."}]
+    history.push_user("On.")
+    assert Gemini.request(history)["contents"][1]["parts"][0] == thought
+    assert not json.loads(whole.residue or b"{}").get("parts")
+    # Alone it is a turn, too.
+    assert native(Gemini.response(response(thought))) == [thought]
+
+
 # --- streams --------------------------------------------------------------------------------------
 
 

@@ -408,6 +408,7 @@ def test_a_beta_header_allows_what_is_refused_without_it(server: WireServer) -> 
     with anthropic_client(server) as client:
         with pytest.raises(anthropic.BadRequestError, match="must be greater than"):
             client.messages.create(**body)
+        server.play(Reply("Yes."))
         betas = "other-2025-01-01, interleaved-thinking-2025-05-14"
         client.messages.create(**body, extra_headers={"anthropic-beta": betas})
 

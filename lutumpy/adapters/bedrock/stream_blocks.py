@@ -145,8 +145,9 @@ class StreamedBlock:
         text = "".join(self._texts)
         if self.kind == "text":
             if self._citations:
-                content = {"content": [{"text": text}], "citations": self._citations}
-                return {"citationsContent": content}
+                # A source may be named without a text; a blank one would be refused.
+                cited = {"content": [{"text": text}]} if text else {}
+                return {"citationsContent": {**cited, "citations": self._citations}}
             return {"text": text}
         if self.kind == REASONING:
             return {REASONING: self._reasoning(text)}

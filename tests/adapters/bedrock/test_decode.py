@@ -354,6 +354,14 @@ def test_half_a_character_waits_for_its_other_half() -> None:
     assert [each.text for each in deltas if isinstance(each, TextDelta)] == ["a", "\ufffd"]
 
 
+def test_citations_without_a_text_get_none_R1() -> None:
+    source = {"title": "T"}
+    for piece in ([], [delta(0, text="")]):
+        turn, _ = streamed(*piece, delta(0, citation=source), delta(1, text="So."), *end())
+        assert native(turn) == [{"citationsContent": {"citations": [source]}}, {"text": "So."}]
+        assert turn.text == "So."
+
+
 def test_blocks_of_other_kinds_are_put_together() -> None:
     server = {"toolUseId": "s", "name": "search", "type": "server_tool_use"}
     turn, deltas = streamed(

@@ -18,8 +18,10 @@ that are no object.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from lutumpy.adapters.gemini.partial_args import PIECES_AFTER_END, PartialArguments
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -31,7 +33,8 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
-from lutumpy.rules.gemini.fields import field, key_of
+from lutumpy.rules.gemini.blocks import is_signed_thought
+from lutumpy.rules.gemini.fields import field, key_of, spellings
 
 __all__ = [
     "API",
@@ -88,6 +91,9 @@ _BROKEN_OFF = frozenset({"MALFORMED_FUNCTION_CALL", "OTHER", "IMAGE_OTHER"})
 """Further reasons of answers that broke off: a call that the API couldn't read, which isn't to be
 run, and the API's own words for "no natural end, and no reason given".
 """
+
+_OF_PIECES = frozenset(("args", *spellings(("partialArgs", "willContinue"))))
+"""The fields of a call that say what its arguments are, and whether more of them follow."""
 
 _OWN_KINDS = "executableCode codeExecutionResult toolCall toolResponse inlineData fileData".split()
 """Parts that only this API understands."""
@@ -204,7 +210,7 @@ class PartReader:
         dropped: What doesn't go back, by the part's place in the answer.
     """
 
-    __slots__ = ("_position", "blocks", "calls", "dropped", "native")
+    __slots__ = ("_came_whole", "_position", "blocks", "calls", "dropped", "native")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -212,6 +218,8 @@ class PartReader:
         self.calls: list[CallBlock] = []
         self.dropped: dict[str, Any] = {}
         self._position = 0
+        # Whether the last call, if there is one, came with its arguments as one object.
+        self._came_whole = True
 
     def read(self, part: Any) -> None:
         """The next part."""
@@ -220,14 +228,37 @@ class PartReader:
             self.dropped[str(self._position)] = part
         self._position += 1
 
+    def read_gathered(self, part: dict[str, Any], arguments: PartialArguments) -> None:
+        """The next part: a call whose arguments arrived piece by piece."""
+        self._take_gathered(part, field(part, "functionCall"), arguments)
+        self._position += 1
+
+    def is_stray(self, call: Mapping[str, Any]) -> bool:
+        """Whether a part brings arguments for the last call, which lacked them though it was
+        complete: it has no name, and that call hasn't got its arguments as one object.
+        """
+        return not self._came_whole and not call.get("name") and bool(field(call, "partialArgs"))
+
     def _take(self, part: dict[str, Any]) -> bool:
         """Read a part; `False` if it can't go back."""
         text = part.get("text")
         call = field(part, "functionCall")
         if isinstance(call, dict):
-            self._take_call(part, call)
+            if field(call, "partialArgs") is None:
+                self._take_call(part, call)
+                self._came_whole = field(call, "args") is not None
+            elif self.is_stray(call):
+                self._refuse_last_call()
+                return False
+            else:
+                arguments = PartialArguments()
+                arguments.take(call)
+                self._take_gathered(part, call, arguments)
         elif isinstance(text, str):
             return self._take_text(part, text)
+        elif is_signed_thought(part):
+            self.blocks.append(ReasoningBlock("", signed=True))
+            self.native.append(part)
         else:
             kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
             if kind is None:
@@ -247,10 +278,29 @@ class PartReader:
         self.native.append(part)
         return True
 
-    def _take_call(self, part: dict[str, Any], call: dict[str, Any]) -> None:
+    def _refuse_last_call(self) -> None:
+        last = self.calls.pop()
+        refused = replace(last, problem=last.problem or PIECES_AFTER_END)
+        self.calls.append(refused)
+        self.blocks = [refused if block is last else block for block in self.blocks]
+
+    def _take_gathered(
+        self, part: dict[str, Any], call: dict[str, Any], arguments: PartialArguments
+    ) -> None:
+        rest = {name: value for name, value in call.items() if name not in _OF_PIECES}
+        found: Any = arguments.finish()
+        if arguments.problem is not None:
+            found = arguments.as_sent()
+        key = key_of(part, "functionCall")
+        gathered = {**rest, "args": found}
+        self._take_call({**part, key: gathered}, gathered, arguments.problem)
+        self._came_whole = False
+
+    def _take_call(
+        self, part: dict[str, Any], call: dict[str, Any], problem: str | None = None
+    ) -> None:
         sent = _without_nulls(call)
         name, call_id, given = sent.get("name"), sent.get("id"), sent.get("args")
-        problem: str | None = None
         if not isinstance(name, str):
             name = ""
             sent["name"] = name

@@ -114,7 +114,9 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         self._done_calls: set[int] = set()
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: an object of the SDK, or a dict. Unknown ones are ignored.
+        """Take the next event: an object of the SDK, or a dict.
+
+        Unknown ones are ignored, but for one with the whole reply, which is the last.
 
         Raises:
             AdapterError: the event says that the reply failed; `.partial` is what had arrived.
@@ -145,6 +147,8 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             self._end(event, kind.removeprefix("response."), out)
         elif kind == "error" or (event.get("error") and not kind.startswith(_BESIDE)):
             self._fail(event)
+        elif (status := _final_status(event)) is not None:
+            self._end(event, status, out)
         return out
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
@@ -350,6 +354,12 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             if index not in self._done_calls and not is_cut:
                 self._done_calls.add(index)
                 out.append(CallDone(index, call))
+
+
+def _final_status(event: Mapping[str, Any]) -> str | None:
+    """The status of the whole reply in an event of no known type; `None` if it has none."""
+    status = text(mapping(event.get("response")).get("status"))
+    return status if f"response.{status}" in _END else None
 
 
 def _report_text(

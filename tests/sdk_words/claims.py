@@ -145,7 +145,9 @@ def _fault_of_answer(api: str, word: Word, row: Row, answer: Answer) -> str:
     goes_back = _holds(body, _without_id(sample))
     if row.treatment == "ignored":
         return "it goes back in the next request" if goes_back else ""
-    is_call = _is_call(api, word) or row.reason.startswith(("a call", "an issue"))
+    is_call = _is_call(api, word) or row.reason.startswith("a call")
+    if not all(call.answerable for call in turn.calls):
+        return "a call of it can't be answered"
     if is_call and not turn.calls and "the provider runs it" not in row.reason:
         return "it looks like a call, and the round has no call of it (C8)"
     if row.treatment == "kept" and not goes_back:

@@ -123,17 +123,20 @@ class SchemaConverter:
         self._sources: dict[str, tuple[str, Place]] = {}
         self._definitions: dict[str, _Definition] = {}
 
-    def convert(self, schema: Any, references: set[str]) -> dict[str, Any]:
+    def convert(
+        self, schema: Any, references: set[str], *, left_out: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
         """A schema of a whole value.
 
         Args:
             schema: The Schema Object.
             references: Gets the names of the definitions that it refers to.
+            left_out: Properties of its objects that the model isn't asked for.
 
         Raises:
             UnusableError: It can't be converted.
         """
-        return self._convert(schema, _WHOLE, references)
+        return self._convert(schema, Place(left_out=left_out), references)
 
     def definitions(self, references: set[str]) -> dict[str, Any]:
         """The definitions of these names, and those that they refer to.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.openapi.document import Document
+from lutumpy.openapi.schema_parts import list_items
 
 __all__ = ["find_property_names"]
 
@@ -31,7 +32,7 @@ def find_property_names(document: Document, schema: Any) -> frozenset[str]:
         properties = part.get("properties")
         if isinstance(properties, Mapping):
             found |= {str(name) for name in properties}
-        for value in [part.get("const"), *_as_list(part.get("enum"))]:
+        for value in [part.get("const"), *list_items(part.get("enum"))]:
             if isinstance(value, Mapping):
                 found |= {str(name) for name in value}
         for key in _SAME_VALUE:
@@ -39,11 +40,7 @@ def find_property_names(document: Document, schema: Any) -> frozenset[str]:
             if key == "dependentSchemas":
                 waiting += inner.values() if isinstance(inner, Mapping) else ()
             else:
-                waiting += [inner, *_as_list(inner)]
+                waiting += [inner, *list_items(inner)]
         if isinstance(part.get("$ref"), str):
             waiting.append(document.find(part["$ref"]))
     return frozenset(found)
-
-
-def _as_list(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, (list, tuple)) else ()

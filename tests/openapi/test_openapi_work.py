@@ -65,7 +65,7 @@ def test_composed_schemas_are_read_in_bounded_work(
     word: str, closed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = Work(monkeypatch)
-    for branches in (2, 6):
+    for branches in (2, 5):
         counts = []
         for count in (40, 80, 160):
             source = with_bodies(composed(count, word, branches), [refer(0)])
@@ -122,7 +122,7 @@ def test_copies_of_shared_schemas_are_bounded_in_all(monkeypatch: pytest.MonkeyP
 def test_any_composition_is_read_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(25)
     work = Work(monkeypatch)
-    for _ in range(60):
+    for _ in range(25):
         count = chance.randrange(5, 40)
         schemas: dict[str, Any] = {}
         for number in range(count):

@@ -76,7 +76,7 @@ DYNAMIC: dict[str, Any] = {
     "names": {"propertyNames": {"maxLength": 2}},
 }
 STATIC: dict[str, Any] = {
-    "untagged": UNTAGGED,
+    "untagged": Union[tuple(MODELS[:100])],
     "tagged": TAGGED,
     "literals": Literal[tuple(f"value {n}" for n in range(500))],
     "list": list[Union[tuple(MODELS[:30])]],

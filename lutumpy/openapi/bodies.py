@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from lutumpy.openapi.document import Document, UnusableError
 from lutumpy.openapi.parameters import HEADER_VALUE, SPREADING_STYLES, check_fields, is_json
-from lutumpy.openapi.property_names import find_property_names
+from lutumpy.openapi.property_names import find_properties, find_property_names
 from lutumpy.openapi.styles import Pair, SpellingError, encode, spell_query, spell_scalar
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
@@ -148,10 +148,12 @@ def _find_spread(
     ]
     if not spread:
         return {}
-    properties = _follow_schema(document, schema).get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
-    taken = find_property_names(document, schema)
-    return {name: find_property_names(document, properties.get(name)) - taken for name in spread}
+    properties = find_properties(document, schema)
+    found: dict[str, frozenset[str]] = {}
+    for name in spread:
+        known = [find_property_names(document, one) for one in properties.get(name, ())]
+        found[name] = frozenset().union(*known) - properties.keys()
+    return found
 
 
 def _read_style(encoding: Mapping[str, Any]) -> tuple[Any, bool]:

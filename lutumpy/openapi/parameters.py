@@ -87,7 +87,7 @@ _NOT_PARAMETERS = {
     "transfer-encoding",
     "upgrade",
 }
-# RFC 9110: a header's name, and a media type with or without parameters.
+# RFC 9110: a header's name. RFC 6838: a media type that is JSON.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _JSON = re.compile(r"[!#$&^_.+0-9a-z-]+/(?:[!#$&^_.+0-9a-z-]+\+)?json")
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")

@@ -368,6 +368,14 @@ def test_fields_of_a_form_do_not_write_each_others_names() -> None:
     assert content == b"tenant=t1&x=%26tenant%3Dt2&own=1"
 
 
+def test_a_spread_field_has_the_names_of_all_parts_of_its_schema() -> None:
+    part = {"properties": {"spread": {"allOf": [{"properties": {"x": {}}}]}}}
+    schema = {"allOf": [part, {"properties": {"spread": {"anyOf": [{"properties": {"y": {}}}]}}}]}
+    source = of_body(schema, media_type=FORM, encoding={"spread": {"style": "form"}})
+    assert request_of(source, {"body": {"spread": {"x": 1, "y": 2}}}).content == b"x=1&y=2"
+    assert "'z'" in refusal(only_tool(source), {"body": {"spread": {"z": 1}}})
+
+
 def test_a_name_of_a_part_holds_nothing_that_ends_it() -> None:
     source = of_body({"type": "object"}, media_type="multipart/form-data")
     name = 'a\\"; filename="x"\r\n\x00\x85\u2028'

@@ -95,7 +95,7 @@ def test_operations_that_share_schemas_do_not_read_them_again(
 
 
 def test_a_schema_that_multiplies_skips_its_operation_alone() -> None:
-    schemas = {**composed(40, "anyOf"), "Fine": {"properties": {"a": refer(99)}}}
+    schemas: dict[str, Any] = {**composed(40, "anyOf"), "Fine": {"properties": {"a": refer(99)}}}
     schemas["S99"] = {"type": "string"}
     bodies = [refer(0), {"$ref": "#/components/schemas/Fine"}, *[refer(0)] * 20, {"type": "string"}]
     found = tools(with_bodies(schemas, bodies), call=Sent())
@@ -112,7 +112,9 @@ def test_a_schema_of_too_many_parts_skips_its_operation() -> None:
 
 def test_copies_of_shared_schemas_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lutumpy.openapi.schemas._MOST_IN_ALL", 50)
-    schemas = {f"S{number}": {"properties": {"a": refer(number + 1)}} for number in range(9)}
+    schemas: dict[str, Any] = {
+        f"S{number}": {"properties": {"a": refer(number + 1)}} for number in range(9)
+    }
     schemas["S9"] = {"type": "object"}
     found = tools(with_bodies(schemas, [refer(0)] * 8 + [{}]), call=Sent())
     assert [tool.original_name for tool in found] == [f"POST /x{n}" for n in (0, 1, 2, 3, 4, 8)]

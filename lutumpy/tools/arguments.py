@@ -45,8 +45,10 @@ from lutumpy.plain.values import dataclass
 from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits, has_part
 from lutumpy.tools.argument_report import (
     MESSAGE_LENGTH,
+    VALUE_LENGTH,
     Path,
     join_lines,
+    join_messages,
     replace_surrogates,
     show_value,
     spell_place,
@@ -282,7 +284,7 @@ def _write_report(failures: Sequence[_Failure]) -> str:
     by_path: dict[Path, list[_Failure]] = {}
     for failure in _drop_other_branches(failures):
         by_path.setdefault(failure.path, []).append(failure)
-    return write_lines([_write_line(path, found) for path, found in by_path.items()])
+    return write_lines([*by_path], lambda path: _write_line(path, by_path[path]))
 
 
 def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
@@ -311,7 +313,7 @@ def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 
 
 def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
-    messages = " or: ".join(dict.fromkeys(_describe_error(failure.details) for failure in failures))
+    messages = join_messages([_describe_error(failure.details) for failure in failures])
     first = failures[0].details
     place = spell_place(path)
     if first["type"] in ("missing", "extra_forbidden") or not path:
@@ -325,4 +327,12 @@ def _describe_error(details: ErrorDetails) -> str:
         cause = details.get("ctx", {}).get("error")
         message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
         return join_lines(message) or _OWN_CHECK
-    return join_lines(details["msg"])
+    return join_lines(_shorten_tag(details))
+
+
+def _shorten_tag(details: ErrorDetails) -> str:
+    """The message of an error, in which the tag of a union is the model's own text."""
+    tag = details.get("ctx", {}).get("tag")
+    if isinstance(tag, str) and len(tag) > VALUE_LENGTH:
+        return details["msg"].replace(tag, shorten(tag, VALUE_LENGTH), 1)
+    return details["msg"]

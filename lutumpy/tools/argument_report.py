@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 
+from lutumpy.errors import ToolError
 from lutumpy.plain.preview import shorten
+from lutumpy.tools.failures import tool_error_message
 
 __all__ = [
     "MESSAGE_LENGTH",
+    "OWN_CHECK",
     "VALUE_LENGTH",
     "Path",
+    "describe_error",
     "join_lines",
     "replace_surrogates",
     "show_value",
@@ -29,6 +33,12 @@ _MOST_FIELDS = 10
 VALUE_LENGTH = 100
 MESSAGE_LENGTH = 500
 _PATH_LENGTH = 200
+
+OWN_CHECK = "was refused by this tool's own check"
+# Their messages quote an exception of the user's code.
+_QUOTING = frozenset(
+    {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
+)
 
 
 def write_lines(lines: Sequence[str]) -> str:
@@ -73,3 +83,13 @@ def spell_path(path: Iterable[str | int]) -> str:
 def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which no request can carry."""
     return text.encode("utf-8", "replace").decode()
+
+
+def describe_error(details: ErrorDetails) -> str:
+    """What is wrong with one value, without the words of exceptions of the user's code."""
+    if details["type"] in _QUOTING:
+        # Only a `ToolError` was written for the model; what other exceptions say stays here.
+        cause = details.get("ctx", {}).get("error")
+        message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
+        return join_lines(message) or OWN_CHECK
+    return join_lines(details["msg"])

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 
+from lutumpy.errors import ToolError
 from lutumpy.plain.preview import shorten
+from lutumpy.tools.failures import tool_error_message
 
 __all__ = [
     "MESSAGE_LENGTH",
+    "OWN_CHECK",
     "VALUE_LENGTH",
     "Path",
+    "describe_error",
     "join_lines",
     "join_messages",
     "limit_detail",
@@ -34,6 +38,12 @@ VALUE_LENGTH = 100
 MESSAGE_LENGTH = 500
 _PATH_LENGTH = 200
 _REPORT_LENGTH = 5000
+
+OWN_CHECK = "was refused by this tool's own check"
+# Their messages quote an exception of the user's code.
+_QUOTING = frozenset(
+    {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
+)
 
 
 def write_lines(entries: Sequence[T], write: Callable[[T], str]) -> str:
@@ -105,3 +115,21 @@ def spell_path(path: Iterable[str | int]) -> str:
 def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which no request can carry."""
     return text.encode("utf-8", "replace").decode()
+
+
+def describe_error(details: ErrorDetails) -> str:
+    """What is wrong with one value, without the words of exceptions of the user's code."""
+    if details["type"] in _QUOTING:
+        # Only a `ToolError` was written for the model; what other exceptions say stays here.
+        cause = details.get("ctx", {}).get("error")
+        message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
+        return join_lines(message) or OWN_CHECK
+    return join_lines(_shorten_tag(details))
+
+
+def _shorten_tag(details: ErrorDetails) -> str:
+    """The message of an error, in which the tag of a union is the model's own text."""
+    tag = details.get("ctx", {}).get("tag")
+    if isinstance(tag, str) and len(tag) > VALUE_LENGTH:
+        return details["msg"].replace(tag, shorten(tag, VALUE_LENGTH), 1)
+    return details["msg"]

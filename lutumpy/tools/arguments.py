@@ -45,9 +45,9 @@ from lutumpy.plain.values import dataclass
 from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits, has_part
 from lutumpy.tools.argument_report import (
     MESSAGE_LENGTH,
-    VALUE_LENGTH,
+    OWN_CHECK,
     Path,
-    join_lines,
+    describe_error,
     join_messages,
     replace_surrogates,
     show_value,
@@ -70,11 +70,6 @@ __all__ = [
 
 # In characters.
 _REASON_LENGTH = 200
-_OWN_CHECK = "was refused by this tool's own check"
-# Their messages quote an exception of the user's code.
-_QUOTING = frozenset(
-    {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
-)
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
@@ -173,7 +168,7 @@ def explain_raised_check(tool: CompiledTool, error: Exception) -> Refused:
     if isinstance(error, ToolError):  # raised to be read by the model
         message = shorten(tool_error_message(error), MESSAGE_LENGTH)
         return Refused(
-            "invalid_arguments", replace_surrogates(message) or f"The input {_OWN_CHECK}."
+            "invalid_arguments", replace_surrogates(message) or f"The input {OWN_CHECK}."
         )
     import logging  # rare, and slow to import
 
@@ -313,26 +308,9 @@ def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 
 
 def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
-    messages = join_messages([_describe_error(failure.details) for failure in failures])
+    messages = join_messages([describe_error(failure.details) for failure in failures])
     first = failures[0].details
     place = spell_place(path)
     if first["type"] in ("missing", "extra_forbidden") or not path:
         return f"{place}: {messages}"
     return f"{place}: {messages} (got {show_value(first['input'])})"
-
-
-def _describe_error(details: ErrorDetails) -> str:
-    if details["type"] in _QUOTING:
-        # Only a `ToolError` was written for the model; what other exceptions say stays here.
-        cause = details.get("ctx", {}).get("error")
-        message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
-        return join_lines(message) or _OWN_CHECK
-    return join_lines(_shorten_tag(details))
-
-
-def _shorten_tag(details: ErrorDetails) -> str:
-    """The message of an error, in which the tag of a union is the model's own text."""
-    tag = details.get("ctx", {}).get("tag")
-    if isinstance(tag, str) and len(tag) > VALUE_LENGTH:
-        return details["msg"].replace(tag, shorten(tag, VALUE_LENGTH), 1)
-    return details["msg"]

@@ -8,10 +8,31 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.errors import AdapterError
 
-__all__ = ["request_options"]
+__all__ = ["refuse_several_answers", "request_options"]
 
 _OPTIONS = frozenset({"model", "temperature", "max_output_tokens", "strict"})
+
+
+def refuse_several_answers(api: str, name: str, count: Any) -> None:
+    """Refuse a request for several answers: a turn is one, and the others would be lost.
+
+    Args:
+        api: The adapter's API.
+        name: The provider's parameter.
+        count: Its value; what is no number is the provider's to refuse.
+
+    Raises:
+        AdapterError: It is more than 1; nothing was sent.
+    """
+    if type(count) is int and count > 1:
+        raise AdapterError(
+            f"{api}: {name} is {count}, which asks for several answers: a turn is one of them, and "
+            "the others would be lost; nothing was sent",
+            provider=api,
+            sent=False,
+        )
 
 
 def request_options(

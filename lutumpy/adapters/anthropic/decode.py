@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from lutumpy.adapters.replies import input_transformations
 from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
@@ -229,6 +230,7 @@ class ContentReader:
             encode(residue) if residue else b"",
             finish in CUT,
             results_only,
+            input_transformations=input_transformations(reply),
         )
 
     def settle_calls(self, finish: FinishReason) -> None:

@@ -75,13 +75,15 @@ _FINISH: dict[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
+    "malformed_model_output": "length",
+    "malformed_tool_use": "tool_calls",
 }
 CUT: frozenset[FinishReason] = frozenset({"length", "content_filter"})
 """Finish reasons of answers that broke off."""
 CLIENT_TYPES = (None, "tool_use")
 """The types of calls that are the client's."""
-_MALFORMED = frozenset({"malformed_model_output", "malformed_tool_use"})
-"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+_MALFORMED_CALL = "malformed_tool_use"
+"""The model wrote a call that the API couldn't read; what there is of it isn't to be run."""
 
 _READ = frozenset({"output", "stopReason", "usage", "metrics", "ResponseMetadata"})
 """What isn't kept beside a turn: it is read, or is about the request alone."""
@@ -123,7 +125,7 @@ def finish_of(stop: str | None) -> FinishReason:
 
 def is_cut(stop: str | None) -> bool:
     """Whether an answer with this stop reason broke off."""
-    return finish_of(stop) in CUT or stop in _MALFORMED
+    return finish_of(stop) in CUT or stop == _MALFORMED_CALL
 
 
 def usage_of(usage: Any) -> Usage:

@@ -141,6 +141,7 @@ class Gemini(SdkModel):
         Raises:
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
             TranscriptError: there is nothing to answer.
+            AdapterError: `candidateCount` asks for several answers.
         """
         fields = request_fields(
             checked_transcript(transcript),

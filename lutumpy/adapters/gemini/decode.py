@@ -50,6 +50,7 @@ __all__ = [
     "finish_of",
     "first_candidate",
     "has_ended",
+    "is_cut",
     "is_response",
     "usage_of",
 ]
@@ -63,17 +64,26 @@ _NO_NUMBER = (
     "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
 )
 
-_FILTERED = (
+# The API withheld the answer, or the rest of it. The last one is about the request: a signature is
+# missing in it, so repeating it as it is gives the same.
+_WITHHELD = (
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY "
-    "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+    "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ESCALATION PUP_LIMITED_DISABLED "
+    "MISSING_THOUGHT_SIGNATURE"
 ).split()
 _FINISH: dict[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
+    # The API's own tools were called too often: its loop ended before there was an answer.
+    "TOO_MANY_TOOL_CALLS": "length",
+    "MALFORMED_RESPONSE": "length",
     "CONTINUATION": "paused",
-    # The call is there, of a function that wasn't declared: whoever runs calls says so.
+    # The call may be there, of a function that wasn't declared: whoever runs calls says so.
     "UNEXPECTED_TOOL_CALL": "tool_calls",
-    **dict.fromkeys(_FILTERED, "content_filter"),
+    "MALFORMED_FUNCTION_CALL": "tool_calls",
+    # It was to draw an image, and did not.
+    "NO_IMAGE": "refusal",
+    **dict.fromkeys(_WITHHELD, "content_filter"),
 }
 # Enums may come as their numbers. From 6 on, the two hosts count differently; 6 to 8 are filters
 # on both.
@@ -82,8 +92,10 @@ _BY_NUMBER |= dict.fromkeys((6, 7, 8), "PROHIBITED_CONTENT")
 
 CUT: frozenset[FinishReason] = frozenset({"length", "content_filter", "refusal"})
 """Finish reasons of answers that broke off."""
-_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
-"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+_BROKEN_OFF = frozenset({"MALFORMED_FUNCTION_CALL", "OTHER", "IMAGE_OTHER"})
+"""Further reasons of answers that broke off: a call that the API couldn't read, which isn't to be
+run, and the API's own words for "no natural end, and no reason given".
+"""
 
 _OF_PIECES = frozenset(("args", *spellings(("partialArgs", "willContinue"))))
 """The fields of a call that say what its arguments are, and whether more of them follow."""
@@ -162,9 +174,15 @@ def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
     if field(first_candidate(reply), "finishReason") in (None, 0, "", "FINISH_REASON_UNSPECIFIED"):
         return "content_filter"  # the prompt was blocked
     finish = _FINISH.get(reason.upper(), "unknown")
-    if finish in ("stop", "tool_calls"):
-        return "tool_calls" if calls else "stop" if finish == "stop" else "unknown"
-    return finish
+    return "tool_calls" if finish == "stop" and calls else finish
+
+
+def is_cut(reply: Mapping[str, Any], calls: bool) -> bool:
+    """Whether an answer broke off. One that announces calls and holds none did."""
+    finish = finish_of(reply, calls)
+    if finish in CUT or (finish == "tool_calls" and not calls):
+        return True
+    return (_reason_of(reply) or "").upper() in _BROKEN_OFF
 
 
 def usage_of(usage: Any) -> Usage:
@@ -375,7 +393,7 @@ class PartReader:
             request_id=request_id,
             response_id=response_id if isinstance(response_id, str) else None,
             residue=self._residue(reply),
-            cut=finish in CUT or (reason or "").upper() in _MALFORMED,
+            cut=is_cut(reply, bool(calls)),
         )
 
     def _residue(self, reply: Mapping[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.encode import GeminiEncoder, dialect_of
 from lutumpy.adapters.gemini.offer import calling_config, tool_entry
+from lutumpy.adapters.request_options import refuse_several_answers
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -46,6 +47,8 @@ def request_fields(
         TranscriptError: there is nothing to answer.
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
     """
+    count = field(field(extra, "generationConfig"), "candidateCount")
+    refuse_several_answers(API, "candidateCount", count)
     settings: dict[str, Any] = {}
     if temperature is not None:
         settings["temperature"] = temperature

@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended
+from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended, is_cut
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
@@ -326,7 +326,8 @@ class GeminiStreamDecoder:
         calls, waiting = self._reader.calls, bool(self._reader.unknown_calls)
         if self._done == len(calls) and self._call is None and not waiting:
             return
-        if self._ended and not self._reader.turn(self._response(), None).cut:
+        has_calls = bool(calls) or self._call is not None
+        if self._ended and not is_cut(self._response(), has_calls):
             self._close_call(deltas)
             self._report_calls(deltas)
             sure = len(calls)

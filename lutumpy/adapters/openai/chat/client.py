@@ -121,6 +121,7 @@ class OpenAIChat(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
             ValueError: there is no such rule about call ids.
+            AdapterError: `n` asks for several answers.
         """
         call_ids = checked_call_ids(options.pop("call_ids", None))
         for_encoder = encoder_options(options, OpenAIChat._with_output)

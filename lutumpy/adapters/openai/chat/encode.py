@@ -33,6 +33,7 @@ from lutumpy.adapters.openai.offer import (
     tools_beside,
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
+from lutumpy.adapters.request_options import refuse_several_answers
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -82,6 +83,8 @@ def chat_fields(
     custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
+    if extra and "n" in extra:
+        refuse_several_answers(API, "n", extra["n"])
     if transcript.dropped:
         transcript.refuse_dropped()
     fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}

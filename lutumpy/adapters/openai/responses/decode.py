@@ -28,6 +28,7 @@ from lutumpy.adapters.openai.reply_fields import (
 )
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
+from lutumpy.adapters.replies import input_transformations
 from lutumpy.adapters.unknown_calls import has_outcome, unknown_call, wanted_by
 from lutumpy.core.items import (
     AssistantTurn,
@@ -68,6 +69,9 @@ PENDING = frozenset({"queued", "in_progress"})
 _INCOMPLETE: Mapping[Any, FinishReason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
+    "max_messages": "length",
+    # It stopped between two items for what the application sent on its WebSocket meanwhile.
+    "steered": "paused",
 }
 # Fields that OpenAI refuses as `null` in an input, though its replies have them so.
 _DROPPED_IF_NULL = ("caller", "id", "namespace", "phase", "status")
@@ -101,6 +105,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         response_id=text(reply.get("id")),
         residue=encode(reading.residue) if reading.residue else b"",
         cut=is_cut,
+        input_transformations=input_transformations(reply),
     )
 
 

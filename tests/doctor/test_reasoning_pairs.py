@@ -79,7 +79,7 @@ def broken(rng: random.Random) -> History:
             MUTATIONS[API][name](rng, history)
         except (KeyError, TypeError, IndexError, AttributeError):
             continue  # what another one broke can't be found any more
-    for _ in range(rng.randint(0, 2)):
+    for _ in range(rng.randint(0, 2) if history else 0):
         at, to = rng.randrange(len(history)), rng.randrange(len(history))
         if rng.random() < 0.5:
             history.insert(to, history.pop(at))

@@ -27,7 +27,6 @@ from typing import Any, TypeAlias
 
 from lutumpy.apis import Api, by_name, is_built_in
 from lutumpy.doctor import is_compatible
-from lutumpy.rules.problem import items
 from lutumpy.rules.shape import ApiRules, HistoryContext, Signs
 
 __all__ = [
@@ -122,7 +121,7 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
 
     def list_signs(known: Mapping[Api, ApiRules], api: Api) -> set[Sign]:
         key = known[api].SHAPE.messages_key
-        entries = items(body.get(key))
+        entries = _entries_of(body.get(key))
         found = set(_signs_of_request(body, entries, known[api].SIGNS))
         return found | {("conversation", key)} if entries else found
 
@@ -293,7 +292,7 @@ def _signs_of_request(
     """What speaks for an API in a request."""
     yield from [("parameter", key) for key in body if key in signs.body_keys]
     yield from _signs_of_messages(messages, signs)
-    for tool in items(body.get("tools")):
+    for tool in _entries_of(body.get("tools")):
         yield from _signs_of_tool(tool, signs)
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, Mapping) else None
@@ -317,13 +316,17 @@ def _signs_of_message(message: Mapping[str, Any], signs: Signs) -> Iterator[Sign
     yield from [("message key", key) for key in message if key in signs.message_keys]
     if _matches(signs.item_types, kind):
         yield "item", str(kind)
-    for part in items(message.get("content")):
+    for part in _entries_of(message.get("content")):
         if not isinstance(part, Mapping):
             continue
         if "type" not in part:
             yield from [("part key", key) for key in part if key in signs.part_keys]
         if _matches(signs.part_types, part.get("type")):
             yield "part", str(part["type"])
+
+
+def _entries_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _signs_of_tool(tool: Any, signs: Signs) -> Iterator[Sign]:

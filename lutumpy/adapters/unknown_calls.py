@@ -32,7 +32,13 @@ def wanted_by(item: Mapping[str, Any]) -> Any:
 
 
 def unknown_call(
-    kind: str, item: Mapping[str, Any], call_id: Any, position: int, id_field: str | None = None
+    kind: str,
+    item: Mapping[str, Any],
+    call_id: Any,
+    position: int,
+    id_field: str | None = None,
+    *,
+    name_tells: bool = False,
 ) -> CallBlock | None:
     """The call in a block of no known kind; `None` if it doesn't look like one.
 
@@ -42,13 +48,15 @@ def unknown_call(
         call_id: Its id, of any type.
         position: The block's index in the native form.
         id_field: Where its id stands there, if not where those of other calls do.
+        name_tells: Nothing but a call has a name in this API.
     """
     name, wanted = item.get("name"), wanted_by(item)
     known_id = call_id if isinstance(call_id, str) else ""
     known_name = name if isinstance(name, str) else ""
     says_what = isinstance(wanted, (dict, str, list))
     # An id alone has every item, and a name many: a call has two of the three.
-    if has_outcome(item) or bool(known_id) + bool(known_name) + says_what < 2:
+    signs = bool(known_id) + bool(known_name) + says_what
+    if has_outcome(item) or not (signs >= 2 or (name_tells and known_name)):
         return None
     if wanted is None:
         arguments = ""
@@ -69,8 +77,9 @@ class UnknownCalls:
     """What looks like calls in a reply, until it is known what the provider has run itself.
 
     Args:
-        results: In a history, the ids of the calls that have results there: what has none is not a
-            call then. `None` for a reply, whose calls have no results yet.
+        results: In a history, the ids of the calls that have results there, or their names where
+            they have no ids: what has none is not a call then. `None` for a reply, whose calls have
+            no results yet.
     """
 
     __slots__ = ("_answered", "_found", "_results")
@@ -122,7 +131,7 @@ class UnknownCalls:
 
     def _waits(self, call: CallBlock) -> bool:
         if self._results is not None:
-            return call.id in self._results
+            return (call.id or call.name) in self._results
         return not call.id or call.id not in self._answered
 
 

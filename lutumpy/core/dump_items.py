@@ -54,7 +54,15 @@ __all__ = [
     "load_usage",
 ]
 
-WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+WRONG = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 """What reading a value of another shape raises."""
 
 _BLOCKS: dict[str, type[Any]] = {
@@ -64,6 +72,7 @@ _BLOCKS: dict[str, type[Any]] = {
     "call": CallBlock,
     "opaque": OpaqueBlock,
 }
+_MOST = 2**63 - 1
 # Types of a block's fields, where they aren't text; and those that may be `None`.
 _BOOLS = frozenset({"signed", "as_object", "incomplete"})
 _OPTIONAL = frozenset({"id_field", "problem", "server_label"})
@@ -378,6 +387,9 @@ def expect(value: Any, kind: type[Any], name: str) -> Any:
     # To Python `True` is an integer, to JSON it isn't.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    # Nothing is counted as far; what is larger is no count, and not every computation takes it.
+    if kind is int and not -_MOST <= value <= _MOST:
+        raise TranscriptError(f"{name} is too large")
     return value
 
 

@@ -29,7 +29,7 @@ from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.hooks.audit import Run, describe_call
 from lutumpy.hooks.calling import drive_sync
-from lutumpy.hooks.decisions import Complete, Reject, RunNormally
+from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.people import decide_held
 from lutumpy.hooks.pipeline import CallState, Decision, Held
 from lutumpy.hooks.results import CallResult
@@ -416,7 +416,7 @@ class ToolRoundPlan(OpenRound[C_co]):
         return plan
 
     def decide(
-        self, decisions: Mapping[str, RunNormally[Any] | Complete[Any] | Reject], *, by: str
+        self, decisions: Mapping[str, ToolDecision[Any, Any]], *, by: str
     ) -> ToolRoundPlan[C_co]:
         """Decide calls that are held, in place of the hooks that held them.
 
@@ -429,8 +429,8 @@ class ToolRoundPlan(OpenRound[C_co]):
             The plan that takes this one's place; this one is closed then.
 
         Raises:
-            HookError: an id is unknown, its call isn't held, or a decision doesn't fit the tool.
-                Nothing was decided; this one stays open.
+            HookError: an id is unknown, its call isn't held, or a decision is a `Hold` or doesn't
+                fit the tool. Nothing was decided; this one stays open.
             RoundClosedError: it was closed before.
         """
         self._check_undecided("people can't decide about it")

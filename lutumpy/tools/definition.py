@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -120,8 +121,10 @@ class ToolOptions:
         strict: Any = self.strict
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
             raise DeclarationError(f"timeout must be a number of seconds, not {timeout!r}")
-        if math.isnan(timeout) or timeout <= 0:
+        if not timeout > 0:  # NaN, too
             raise DeclarationError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        if sys.float_info.max < timeout < math.inf:
+            raise DeclarationError("timeout must be a number of seconds that a float can hold")
         if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
             raise DeclarationError(
                 f"max_retries must be a whole number of 0 or more, not {max_retries!r}"

@@ -163,7 +163,8 @@ class StreamedBlock:
                 value.update(piece)
         for key, pieces in self._pieces.items():
             given = value.get(key)
-            value[key] = "".join([given if isinstance(given, str) else "", *pieces])
+            text = "".join([given if isinstance(given, str) else "", *pieces])
+            value[key] = _parse_input(text) if key == "input" else text
         return {self.kind: value}
 
     def _reasoning(self, text: str) -> dict[str, Any]:
@@ -179,10 +180,14 @@ class StreamedBlock:
         if not text.strip():
             given = self._start.get("input")
             return {} if given is None else given
-        try:
-            return json_values.decode(text)
-        except (ValueError, RecursionError):
-            return UnparsedInput(json_values.clean_text(text))
+        return _parse_input(text)
+
+
+def _parse_input(text: str) -> Any:
+    try:
+        return json_values.decode(text)
+    except (ValueError, RecursionError):
+        return UnparsedInput(json_values.clean_text(text))
 
 
 def _unknown_input(delta: Mapping[str, Any]) -> str:

@@ -14,14 +14,19 @@ that are no object.
 # is never written into `native`, whose calls are found by their places (`id_field` is empty).
 #
 # The reason for the end of an answer doesn't tell calls: with calls it is "STOP".
+#
+# A part has no type: one of its keys tells it. Under a key that nobody knows may stand a call, for
+# the client if the answer has no response to it, which is known at its end only.
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.gemini.partial_args import PIECES_AFTER_END, PartialArguments
+from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -33,7 +38,7 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
-from lutumpy.rules.gemini.blocks import is_signed_thought
+from lutumpy.rules.gemini.blocks import PART_KEYS, is_signed_thought
 from lutumpy.rules.gemini.fields import field, key_of, spellings
 
 __all__ = [
@@ -203,20 +208,34 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 class PartReader:
     """One walk over the parts of a content: `read` each of them, then take the `turn`.
 
+    Args:
+        results: In a history, the ids and names of the calls that have responses there; see
+            `UnknownCalls`.
+
     Attributes:
         blocks: What they say.
         native: What goes back.
         calls: The calls among the blocks.
         dropped: What doesn't go back, by the part's place in the answer.
+        unknown_calls: What looks like a call, under a key that nobody knows.
     """
 
-    __slots__ = ("_came_whole", "_position", "blocks", "calls", "dropped", "native")
+    __slots__ = (
+        "_came_whole",
+        "_position",
+        "blocks",
+        "calls",
+        "dropped",
+        "native",
+        "unknown_calls",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.blocks: list[Block] = []
         self.native: list[dict[str, Any]] = []
         self.calls: list[CallBlock] = []
         self.dropped: dict[str, Any] = {}
+        self.unknown_calls: UnknownCalls = UnknownCalls(results)
         self._position = 0
         # Whether the last call, if there is one, came with its arguments as one object.
         self._came_whole = True
@@ -262,9 +281,26 @@ class PartReader:
         else:
             kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
             if kind is None:
-                return False
+                return self._take_unknown(part)
             self.blocks.append(OpaqueBlock(kind))
             self.native.append(part)
+        return True
+
+    def _take_unknown(self, part: dict[str, Any]) -> bool:
+        """Read a part under a key that nobody knows; `False` if it has none."""
+        kind = next((key for key in part if key not in PART_KEYS), None)
+        if kind is None:
+            return False
+        inner = part[kind]
+        if isinstance(inner, dict):
+            place, call_id = len(self.native), inner.get("id")
+            call = unknown_call(kind, inner, call_id, place, name_tells=True)
+            if call is not None:
+                self.unknown_calls.add(len(self.blocks), call)
+            else:
+                self.unknown_calls.note_answer(call_id)
+        self.blocks.append(OpaqueBlock(clean_text(kind)))
+        self.native.append(part)
         return True
 
     def _take_text(self, part: dict[str, Any], text: str) -> bool:
@@ -338,6 +374,7 @@ class PartReader:
             reply: The response, for everything but the parts.
             request_id: The provider's id of the request, where known.
         """
+        self.unknown_calls.settle(self.blocks, self.calls)
         reason = _reason_of(reply)
         finish = finish_of(reply, bool(self.calls))
         calls = tuple(self.calls)

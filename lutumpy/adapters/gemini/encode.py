@@ -235,10 +235,13 @@ class GeminiEncoder:
             for part in _parts_of(json_values.decode(entry))
             if isinstance(field(part, "functionCall"), dict)
         ]
-        for call, part in zip(
-            [call for call in turn.calls if call.answerable], found, strict=False
-        ):
+        calls = [call for call in turn.calls if call.answerable]
+        functions = [call for call in calls if call.kind == "function"]
+        for call, part in zip(functions, found, strict=False):
             self._note(call, field(part, "functionCall"))
+        for call in calls:
+            if call.kind != "function":
+                self._note(call, {"id": call.id, "name": call.name})
 
     def _note(self, call: CallBlock, written: Any) -> None:
         call_id, name = field(written, "id"), field(written, "name")
@@ -257,7 +260,11 @@ class GeminiEncoder:
         content = json_values.decode(turn.native)
         parts = _parts_of(content)
         changed = False
-        for number, call in enumerate(calls):
+        functions = [call for call in calls if call.kind == "function"]
+        for call in calls:
+            if call.kind != "function":
+                self._note(call, {"id": call.id, "name": call.name})
+        for number, call in enumerate(functions):
             part = parts[call.position]
             written = field(part, "functionCall")
             if not field(written, "name"):

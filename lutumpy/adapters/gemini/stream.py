@@ -125,6 +125,7 @@ class GeminiStreamDecoder:
         "_done",
         "_ended",
         "_reader",
+        "_reported",
         "_started",
         "_text",
         "_turn",
@@ -137,7 +138,8 @@ class GeminiStreamDecoder:
         self._reader = PartReader()
         self._text: _OpenText | None = None
         self._call: _OpenCall | None = None
-        self._done = 0
+        # How many calls were reported, and how many of them are done.
+        self._reported = self._done = 0
         self._started = self._ended = False
         self._turn: AssistantTurn | None = None
 
@@ -306,24 +308,32 @@ class GeminiStreamDecoder:
     def _read_call(
         self, part: dict[str, Any], arguments: PartialArguments | None, deltas: list[Delta]
     ) -> None:
-        index = len(self._reader.calls)
         if arguments is None:
             self._reader.read(part)
         else:
             self._reader.read_gathered(part, arguments)
-        deltas += [
-            CallDelta(index, call.id, call.name, call.arguments, call.kind)
-            for call in self._reader.calls[index:]
-        ]
+        if not self._reader.unknown_calls:
+            self._report_calls(deltas)
+
+    def _report_calls(self, deltas: list[Delta]) -> None:
+        calls = self._reader.calls
+        while self._reported < len(calls):
+            call = calls[self._reported]
+            deltas.append(CallDelta(self._reported, call.id, call.name, call.arguments, call.kind))
+            self._reported += 1
 
     def _report_done(self, deltas: list[Delta]) -> None:
-        calls = self._reader.calls
-        if self._done == len(calls) and self._call is None:
+        calls, waiting = self._reader.calls, bool(self._reader.unknown_calls)
+        if self._done == len(calls) and self._call is None and not waiting:
             return
         has_calls = bool(calls) or self._call is not None
         if self._ended and not is_cut(self._response(), has_calls):
             self._close_call(deltas)
+            self._report_calls(deltas)
             sure = len(calls)
+        elif waiting:
+            # The indexes of the calls behind one that may be none are known at the end.
+            sure = self._reported - 1
         else:
             sure = len(calls) - (self._call is None)
         while self._done < sure:

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lutumpy.apis import Api, by_name
+from lutumpy.cli.answers import api_of_answer
 from lutumpy.rules.shape import ApiRules, Signs
 
 __all__ = [
     "ADDRESS_KEYS",
     "address_of",
-    "api_of_answer",
     "apis_of_address",
     "apis_of_body",
     "apis_of_messages",
@@ -33,9 +33,6 @@ __all__ = [
 
 ADDRESS_KEYS = ("host", "base_url", "url")
 """Where a recorder says whom a request went to; no API has a parameter of these names."""
-
-# Characters of an event stream in which its first event begins.
-_STREAM_START = 4000
 
 
 def address_of(data: Mapping[str, Any]) -> str | None:
@@ -235,48 +232,6 @@ def _is_own_choice(choice: Any, signs: Signs) -> bool:
         kind = choice.get("type")
         return isinstance(kind, str) and kind in signs.choice_types
     return isinstance(choice, str) and signs.choice_is_word
-
-
-# --- Answers -------------------------------------------------------------------------------------
-
-
-def api_of_answer(answer: Any) -> Api | None:
-    """The API that wrote an answer: its JSON, or the text of its event stream; None where it
-    doesn't say.
-    """
-    signs = {api: rules.SIGNS for api, rules in _rules().items()}
-    if isinstance(answer, str):
-        return _api_of_stream(answer[:_STREAM_START], signs)
-    if isinstance(answer, Mapping):
-        for api, sign in signs.items():
-            if any(_looks_like(answer, form) for form in sign.answers):
-                return api
-    return None
-
-
-def _api_of_stream(start: str, signs: Mapping[Api, Signs]) -> Api | None:
-    # The longest mark counts: a short one may also be a word of a schema that a request's echo
-    # repeats.
-    found = [
-        (len(mark), api)
-        for api, sign in signs.items()
-        for mark in sign.stream_marks
-        if mark in start
-    ]
-    return max(found)[1] if found else None
-
-
-def _looks_like(answer: Mapping[str, Any], form: Mapping[str, str | type]) -> bool:
-    for key, wanted in form.items():
-        if key not in answer:
-            return False
-        value = answer[key]
-        if isinstance(wanted, str):
-            if value != wanted:
-                return False
-        elif not isinstance(value, wanted):
-            return False
-    return True
 
 
 def _matches(pattern: Any, value: Any) -> bool:

@@ -26,12 +26,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from inspect import signature
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.plain import json_values
+from lutumpy.plain.type_checks import checked_classes, is_instance, type_name
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
@@ -75,6 +77,7 @@ class CompiledTool:
         "_input_type",
         "_is_root_model",
         "_make_input",
+        "_skip_classes",
         "adapter",
         "decode",
         "definition",
@@ -132,6 +135,8 @@ class CompiledTool:
         self.run = None
         self._closed: bool = closed
         self._digest: str | None = None
+        # What the values of its `Skip` parameters are instances of; worked out when one is given.
+        self._skip_classes: dict[str, tuple[type, ...] | None] | None = None
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False
         self._input_type: type[BaseModel] | None = None
@@ -244,8 +249,7 @@ class CompiledTool:
         Raises:
             TypeError: `skipped` names something other than the tool's `Skip` parameters.
         """
-        if strangers := skipped.keys() - self.skipped:
-            raise self._no_skip_parameter(strangers)
+        self.check_skip_names(skipped)
         keywords = {**self.arguments(input), **skipped}
         positional: list[Any] = []
         for name in self.positional_only:
@@ -255,9 +259,49 @@ class CompiledTool:
             positional.append(keywords.pop(name))
         return positional, keywords
 
-    def _no_skip_parameter(self, names: Iterable[str]) -> TypeError:
-        listed = ", ".join(sorted(names))
-        return TypeError(f"tool {self.definition.name!r} has no Skip parameter {listed}")
+    def check_skip_names(self, skipped: Mapping[str, Any]) -> None:
+        """See that values are for `Skip` parameters of this tool; raises `TypeError`."""
+        if strangers := skipped.keys() - self.skipped:
+            has = f"; it has {', '.join(self.skip_types)}" if self.skip_types else ""
+            raise TypeError(
+                f"tool {self.definition.name!r} has no Skip parameter "
+                f"{', '.join(sorted(strangers))}{has}"
+            )
+
+    def check_skip_types(self, skipped: Mapping[str, Any]) -> None:
+        """See that values for `Skip` parameters are of their types, as far as `isinstance` can
+        tell.
+
+        Raises:
+            TypeError: Names every value that is of another type.
+        """
+        if self._skip_classes is None:
+            self._skip_classes = {
+                name: checked_classes(annotation) for name, annotation in self.skip_types.items()
+            }
+        classes = self._skip_classes
+        wrong = [
+            name
+            for name, value in skipped.items()
+            if name in classes and not is_instance(value, classes[name])
+        ]
+        if wrong:
+            self._refuse_skip_types({name: skipped[name] for name in wrong})
+
+    def _refuse_skip_types(self, wrong: Mapping[str, Any]) -> None:
+        parameters = signature(self.own_function()).parameters
+        problems: list[str] = []
+        for name, value in wrong.items():
+            # A default may be none of the type's values, as `library: Skip[Library] = None` has it.
+            if value is not parameters[name].default:
+                wanted, given = type_name(self.skip_types[name]), type_name(type(value))
+                if given == wanted:
+                    given = f"{type(value).__module__}.{type(value).__qualname__}"
+                problems.append(f"{wanted} as its Skip parameter {name!r}, not {given}")
+        if problems:
+            raise TypeError(
+                f"tool {self.definition.name!r} takes {', and '.join(problems)}; it was not run"
+            )
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> BaseModel:
         """An input of values that a program made, by the names of fields or their aliases.
@@ -299,14 +343,15 @@ class CompiledTool:
         """Run the tool's function on `input`; what it returns may have to be awaited (`is_async`).
 
         Raises:
-            TypeError: The tool has no function, or `skipped` names something other than its `Skip`
-                parameters.
+            TypeError: The tool has no function, or `skipped` doesn't fit its `Skip` parameters. It
+                was not run then.
         """
         values = input.__dict__
         if self._fields_are_parameters and not skipped and len(values) == len(self.keyword_names):
             return cast("Any", self.function)(**values)
         function = self.own_function()
         positional, keywords = self.call_arguments(input, skipped)
+        self.check_skip_types(skipped)
         return function(*positional, **keywords)
 
     def own_function(self) -> Callable[..., Any]:

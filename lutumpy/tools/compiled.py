@@ -26,17 +26,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from inspect import signature
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.plain import json_values
-from lutumpy.plain.type_checks import checked_classes, is_instance, type_name
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
+from lutumpy.tools.skip_values import SkipValues
 
 if TYPE_CHECKING:
     from lutumpy.core.items import ToolMetadata
@@ -77,7 +76,7 @@ class CompiledTool:
         "_input_type",
         "_is_root_model",
         "_make_input",
-        "_skip_classes",
+        "_skip_values",
         "adapter",
         "decode",
         "definition",
@@ -135,8 +134,7 @@ class CompiledTool:
         self.run = None
         self._closed: bool = closed
         self._digest: str | None = None
-        # What the values of its `Skip` parameters are instances of; worked out when one is given.
-        self._skip_classes: dict[str, tuple[type, ...] | None] | None = None
+        self._skip_values: SkipValues | None = None  # made when the first value is given
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False
         self._input_type: type[BaseModel] | None = None
@@ -269,39 +267,15 @@ class CompiledTool:
             )
 
     def check_skip_types(self, skipped: Mapping[str, Any]) -> None:
-        """See that values for `Skip` parameters are of their types, as far as `isinstance` can
-        tell.
-
-        Raises:
-            TypeError: Names every value that is of another type.
+        """See that values for `Skip` parameters of this tool are of their types; raises
+        `TypeError`.
         """
-        if self._skip_classes is None:
-            self._skip_classes = {
-                name: checked_classes(annotation) for name, annotation in self.skip_types.items()
-            }
-        classes = self._skip_classes
-        wrong = [
-            name
-            for name, value in skipped.items()
-            if name in classes and not is_instance(value, classes[name])
-        ]
-        if wrong:
-            self._refuse_skip_types({name: skipped[name] for name in wrong})
-
-    def _refuse_skip_types(self, wrong: Mapping[str, Any]) -> None:
-        parameters = signature(self.own_function()).parameters
-        problems: list[str] = []
-        for name, value in wrong.items():
-            # A default may be none of the type's values, as `library: Skip[Library] = None` has it.
-            if value is not parameters[name].default:
-                wanted, given = type_name(self.skip_types[name]), type_name(type(value))
-                if given == wanted:
-                    given = f"{type(value).__module__}.{type(value).__qualname__}"
-                problems.append(f"{wanted} as its Skip parameter {name!r}, not {given}")
-        if problems:
-            raise TypeError(
-                f"tool {self.definition.name!r} takes {', and '.join(problems)}; it was not run"
-            )
+        if skipped:
+            if self._skip_values is None:
+                self._skip_values = SkipValues(
+                    self.definition.name, self.own_function(), self.skip_types
+                )
+            self._skip_values.check_types(skipped)
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> BaseModel:
         """An input of values that a program made, by the names of fields or their aliases.

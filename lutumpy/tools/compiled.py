@@ -35,10 +35,10 @@ from lutumpy.plain import json_values
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
-from lutumpy.tools.skip_values import SkipValues
 
 if TYPE_CHECKING:
     from lutumpy.core.items import ToolMetadata
+    from lutumpy.tools.skip_values import SkipValues
 
 __all__ = ["CompiledTool"]
 
@@ -272,6 +272,8 @@ class CompiledTool:
         """
         if skipped:
             if self._skip_values is None:
+                from lutumpy.tools.skip_values import SkipValues
+
                 self._skip_values = SkipValues(
                     self.definition.name, self.own_function(), self.skip_types
                 )

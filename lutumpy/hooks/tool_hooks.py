@@ -131,7 +131,11 @@ class ToolHooks(Generic[TS]):
             found: ToolHooks[Any] = groups[name]
             return found
         toolset = self.__dict__.get("_toolset")
-        raise AttributeError(f"{type(self).__name__} of {toolset} has no nested registry {name!r}")
+        title = getattr(toolset, "__name__", toolset)
+        has = f"; it has {', '.join(groups)}" if groups else ""
+        raise AttributeError(
+            f"{type(self).__name__} of {title} has no nested registry {name!r}{has}"
+        )
 
     def nested(self, toolset: type[N]) -> ToolHooks[N]:
         """The registry of a nested toolset.
@@ -147,7 +151,10 @@ class ToolHooks(Generic[TS]):
                 return group.nested(toolset)
             except HookRegistrationError:
                 continue
-        raise HookRegistrationError(f"{toolset.__name__} is not nested in {self._toolset.__name__}")
+        title = getattr(toolset, "__name__", None) or safe_repr(toolset)
+        nested = [tree.toolset.__name__ for tree in self._tree.with_nested()[1:]]
+        known = f"; {', '.join(nested)} {'is' if len(nested) == 1 else 'are'}" if nested else ""
+        raise HookRegistrationError(f"{title} is not nested in {self._toolset.__name__}{known}")
 
     # --- registration ---------------------------------------------------------------------------
 
@@ -157,12 +164,12 @@ class ToolHooks(Generic[TS]):
         Raises:
             HookRegistrationError: something is wrong with it. The registry is as it was.
         """
-        self._tree.registry.register(plugin)
+        self._tree.registry.register(plugin, places=self._tree.slot_places)
 
     def with_hooks(self, *plugins: Any) -> Self:
         """A new registry with these plugins too; this one stays as it is."""
         twin = self._copy()
-        twin._tree.registry.register(*plugins)
+        twin._tree.registry.register(*plugins, places=twin._tree.slot_places)
         return twin
 
     @overload
@@ -242,7 +249,7 @@ class ToolHooks(Generic[TS]):
         They are entry points of the group `lutumpy`. Raises `HookRegistrationError` as `register`
         does, and where a plugin isn't installed or can't be loaded.
         """
-        self._tree.registry.load(name)
+        self._tree.registry.load(name, self._tree.slot_places)
 
     def _copy(self) -> Self:
         twin = object.__new__(type(self))

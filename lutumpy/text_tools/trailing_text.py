@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 
+from lutumpy.plain.preview import shorten
+
 __all__ = [
     "JSON_MARK",
     "begins_json_rest",
@@ -65,8 +67,7 @@ def stands_apart(text: str) -> bool:
 
 def rest_detail(rest: str, form: str) -> str:
     """What the model reads of a call with such a text behind it."""
-    rest = rest.strip()
-    shown = rest if len(rest) <= _MOST_SHOWN else f"{rest[:_MOST_SHOWN]}..."
+    shown = shorten(rest.strip(), _MOST_SHOWN)
     return (
         f"Behind the JSON of the tool call stands {shown!r}, so a bracket may close it too early, "
         f"and it was not run. Write it again as {form}, with nothing behind its JSON."

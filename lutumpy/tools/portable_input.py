@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["NotPortable", "dump_input", "dump_value", "load_input"]
+
+
+_LARGER_THAN_FLOATS = re.compile("[0-9]{308}")
 
 
 class NotPortable(ValueError):
@@ -116,7 +120,11 @@ def load_input(tool: CompiledTool, data: Any) -> Any:
         text = json.dumps(data, allow_nan=False)
     except (RecursionError, TypeError, ValueError) as error:
         raise NotPortable("it is not JSON") from error
-    return _read(tool, text)
+    read = _read(tool, text)
+    if _LARGER_THAN_FLOATS.search(text) is not None:
+        # A field of floats reads such a number as an infinity, which nobody wrote.
+        dump_value(tool, read)
+    return read
 
 
 def _load_dynamic(tool: Any, data: Any) -> Any:

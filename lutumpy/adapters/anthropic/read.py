@@ -188,12 +188,12 @@ class _MessagesReading:
             text_before = text_before or bool(others)
             rest.append((entry, others))
         if waiting is not None:
-            for call_id in calls.keys() - found.keys():
-                name = calls[call_id].name
-                self._history.refuse(
-                    waiting.entries[0].position,
-                    f"call {call_id!r} of {name!r} has no result in the next message",
-                )
+            for call_id, call in calls.items():
+                if call_id not in found:
+                    self._history.refuse(
+                        waiting.entries[0].position,
+                        f"call {call_id!r} of {call.name!r} has no result in the next message",
+                    )
             results = [found[call.id] for call in waiting.turn.calls if call.id in found]
             self._add_turn(waiting, results, run[:answering])
         for number, (entry, others) in enumerate(rest):

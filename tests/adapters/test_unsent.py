@@ -72,10 +72,10 @@ async def ask(session: Session, client: Any, way: str) -> None:
         turn.collect_sync()
     elif way == "awaited stream":
         async with turn.stream() as events:
-            await events.result()
+            await events.collect()
     else:
         with turn.stream_sync() as begun:
-            begun.result()
+            begun.collect()
 
 
 @pytest.mark.parametrize("way", ["awaited", "whole", "awaited stream", "stream"])

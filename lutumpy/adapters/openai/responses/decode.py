@@ -63,7 +63,7 @@ CLIENT_RUN = {
     "tool_search_call": "arguments",
 }
 # The status of a reply that is still being made, in the background.
-PENDING = frozenset({"queued", "in_progress"})
+PENDING = ("queued", "in_progress")
 
 _INCOMPLETE: Mapping[Any, FinishReason] = {
     "max_output_tokens": "length",

@@ -64,7 +64,7 @@ _CLIENT_RUN = frozenset(
 )
 _KNOWN = frozenset(ITEM_TYPES)
 # The status of a reply that is still being made, in the background.
-PENDING = frozenset({"queued", "in_progress"})
+PENDING = ("queued", "in_progress")
 
 _INCOMPLETE: Mapping[Any, FinishReason] = {
     "max_output_tokens": "length",

@@ -311,7 +311,7 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {
             item["call_id"]: item["caller"]
             for item in items
-            if item.get("caller") and item.get("call_id")
+            if item.get("caller") and isinstance(item.get("call_id"), str)
         }
         if turn.reasoning_dropped:
             items = _without_reasoning(items)

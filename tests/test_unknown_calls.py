@@ -1,4 +1,4 @@
-"""Calls of kinds that nobody knows: each is an issue that is answered (C8), streamed or not (S1)."""
+"""Calls of kinds that nobody knows: each is an issue that is answered (C8, S1)."""
 
 from __future__ import annotations
 

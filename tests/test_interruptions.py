@@ -26,6 +26,7 @@ from lutumpy import (
     Complete,
     DroppedRoundError,
     Finished,
+    HookError,
     LutumpyError,
     NeedsTools,
     Reject,
@@ -749,6 +750,71 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted
+
+
+@pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="the platform has no timers that signal"
+)
+def test_signals_while_hooks_edit_and_raise_leave_inputs_as_decoded_K3a_H2() -> None:
+    """Real ones, one after another, aimed at what comes after an exception of a hook."""
+    if sys.gettrace() is not None:
+        pytest.skip("a tracer holds locks that an exception from a signal would leave locked")
+    calls = [(f"call_{number}", json.dumps({"key": f"k{number}"})) for number in range(4)]
+    turn = turn_of("openai_chat", calls)
+    keys = [f"k{number}" for number in range(4)]
+    left = 0
+
+    def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        if call.metadata.id == "call_3":
+            raise ValueError("no")
+        return RunNormally(call.input)
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        nonlocal left
+        if not left or _in_finalizer(frame) or _in_coverage(frame):
+            return
+        left -= 1
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, 0.000005)
+        raise Interrupt
+
+    def interrupted(round: ToolRound[Any], seconds: float) -> bool:
+        nonlocal left
+        try:
+            left = 2
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with pytest.raises(HookError):
+                round.apply_hooks_sync(edit)
+        except Interrupt:
+            return True
+        finally:
+            left = 0
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return False
+
+    before = signal.signal(signal.SIGALRM, ring)
+    count = 0
+    try:
+        for number in range(examples(1500)):
+            session = Session()
+            session.push_user("go")
+            outcome = Tools.offer().read(turn, session)
+            assert isinstance(outcome, NeedsTools)
+            try:
+                count += interrupted(outcome.round, 0.00001 + (number % 60) * 0.000005)
+            except Interrupt:  # the second one, on the way out
+                left = 0
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                count += 1
+            assert [call.input.key for call in outcome.round.calls] == keys
+            plan = outcome.round.apply_hooks_sync(lambda call: RunNormally())
+            assert [call.input.key for call in plan.pending] == keys
+            plan.discard()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert count
 
 
 # --- rounds that were dropped ---------------------------------------------------------------------

@@ -26,13 +26,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lutumpy.apis import Api, by_name, is_built_in
+from lutumpy.cli.answers import api_of_answer
 from lutumpy.doctor import is_compatible
 from lutumpy.rules.shape import ApiRules, HistoryContext, Signs
 
 __all__ = [
     "ADDRESS_KEYS",
     "address_of",
-    "api_of_answer",
     "apis_of_address",
     "apis_of_body",
     "apis_of_messages",
@@ -58,9 +58,6 @@ _COMMON: frozenset[Sign] = frozenset([
     ("tool", "nested"),
     ("choice", "word"),
 ])  # fmt: skip
-
-# Characters of an event stream in which its first event begins.
-_STREAM_START = 4000
 
 
 def address_of(data: Mapping[str, Any]) -> str | None:
@@ -341,48 +338,6 @@ def _signs_of_tool(tool: Any, signs: Signs) -> Iterator[Sign]:
     yield from [("tool key", key) for key in tool if key in signs.tool_keys]
     if _matches(signs.tool_types, kind):
         yield "tool", str(kind)
-
-
-# --- Answers -------------------------------------------------------------------------------------
-
-
-def api_of_answer(answer: Any) -> Api | None:
-    """The API that wrote an answer: its JSON, or the text of its event stream; None where it
-    doesn't say.
-    """
-    signs = {api: rules.SIGNS for api, rules in _rules().items()}
-    if isinstance(answer, str):
-        return _api_of_stream(answer[:_STREAM_START], signs)
-    if isinstance(answer, Mapping):
-        for api, sign in signs.items():
-            if any(_looks_like(answer, form) for form in sign.answers):
-                return api
-    return None
-
-
-def _api_of_stream(start: str, signs: Mapping[Api, Signs]) -> Api | None:
-    # The longest mark of a built-in API counts: a short one may also be a word of a schema that a
-    # request's echo repeats. Without one the longest of an added API does.
-    found = [
-        (is_built_in(api), len(mark), api)
-        for api, sign in signs.items()
-        for mark in sign.stream_marks
-        if mark in start
-    ]
-    return max(found)[2] if found else None
-
-
-def _looks_like(answer: Mapping[str, Any], form: Mapping[str, str | type]) -> bool:
-    for key, wanted in form.items():
-        if key not in answer:
-            return False
-        value = answer[key]
-        if isinstance(wanted, str):
-            if value != wanted:
-                return False
-        elif not isinstance(value, wanted):
-            return False
-    return True
 
 
 def _matches(pattern: Any, value: Any) -> bool:

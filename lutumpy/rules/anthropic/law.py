@@ -68,6 +68,7 @@ SIGNS = Signs(
     choice_types=frozenset({"auto", "any", "tool", "none"}),
     models=re.compile("claude-"),
     answers=({"type": "error", "error": Mapping}, {"type": "message", "stop_reason": object}),
+    events=({"type": one_of("ping", "(message|content_block)_(start|delta|stop)")},),
     stream_marks=("event: message_start", '"type":"message_start"'),
 )
 

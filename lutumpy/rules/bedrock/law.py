@@ -67,6 +67,14 @@ SIGNS = Signs(
     types_parts=False,
     tool_keys=frozenset({"toolSpec", "systemTool"}),
     answers=({"output": Mapping, "stopReason": str},),
+    events=tuple(
+        [
+            {name: Mapping}
+            for name in (
+                "messageStart contentBlockStart contentBlockDelta contentBlockStop messageStop"
+            ).split()
+        ]
+    ),
 )
 
 

@@ -55,7 +55,7 @@ SHAPE = RequestShape(
 SIGNS = Signs(
     message_keys=frozenset({"parts"}),
     roles=frozenset({"model"}),
-    refused_roles=frozenset({"assistant", "system", "developer", "tool"}),
+    refused_roles=frozenset({"assistant", "system", "developer", "tool", "function"}),
     models=re.compile(r"(?:models/|publishers/google/models/)?gemini-"),
     answers=(
         {"candidates": list},

@@ -66,6 +66,7 @@ SIGNS = Signs(
     choice_is_word=True,
     models=re.compile(r"gpt-|chatgpt-|o\d"),
     answers=({"choices": list},),
+    events=({"object": "chat.completion.chunk"}, {"choices": [{"delta": object}]}),
     stream_marks=('"chat.completion.chunk"', '"choices"'),
 )
 

@@ -4,6 +4,7 @@ checks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,6 +66,7 @@ SIGNS = Signs(
     # Items have types of their own, and a message may stand among them as Chat spells it.
     outweighs=True,
     answers=({"object": "response", "output": object},),
+    events=({"type": re.compile(r"response\.")},),
     stream_marks=('"type":"response.', "event: response."),
 )
 

@@ -26,6 +26,7 @@ from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.apis import add_api, remove_api
 from lutumpy.cli.documents import DocumentError, Place, open_document
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.doctor.pieces import Call, Piece
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.page.readers import read_messages
 from lutumpy.page.usage import usage_of
@@ -202,11 +203,9 @@ def test_a_dump_without_entries_of_its_own_is_loaded(added: str) -> None:
 def test_its_calls_are_read_where_no_built_in_spelling_sees_any(
     added: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_asked(
-        self: Any, message: Any, number: int, read_part: Any
-    ) -> list[like_chat_api.Piece]:
+    def read_asked(self: Any, message: Any, number: int, read_part: Any) -> list[Piece]:
         asked = message.get("asked")
-        return [like_chat_api.Call("a", asked, {})] if isinstance(asked, str) else []
+        return [Call("a", asked, {})] if isinstance(asked, str) else []
 
     monkeypatch.setattr(like_chat_api.LikeChatSpelling, "read_beside_content", read_asked)
     history = [CHAT[0], {"role": "assistant", "content": None, "asked": "pay"}]

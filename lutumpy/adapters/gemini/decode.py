@@ -367,6 +367,10 @@ class PartReader:
         self.calls.append(found)
         self.native.append(part if sent == call else {**part, key_of(part, "functionCall"): sent})
 
+    def settle_calls(self) -> None:
+        """Put the calls of no known kind among the calls, when the reply has ended."""
+        self.unknown_calls.settle(self.blocks, self.calls)
+
     def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
         """The turn of these parts, once all are read.
 
@@ -374,7 +378,7 @@ class PartReader:
             reply: The response, for everything but the parts.
             request_id: The provider's id of the request, where known.
         """
-        self.unknown_calls.settle(self.blocks, self.calls)
+        self.settle_calls()
         reason = _reason_of(reply)
         finish = finish_of(reply, bool(self.calls))
         calls = tuple(self.calls)

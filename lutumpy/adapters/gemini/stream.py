@@ -327,8 +327,9 @@ class GeminiStreamDecoder:
         if self._done == len(calls) and self._call is None and not waiting:
             return
         has_calls = bool(calls) or self._call is not None
-        if self._ended and not is_cut(self._response(), has_calls):
+        if self._ended and not is_cut(self._response(), has_calls or waiting):
             self._close_call(deltas)
+            self._reader.settle_calls()
             self._report_calls(deltas)
             sure = len(calls)
         elif waiting:

@@ -1,4 +1,6 @@
-"""What every test runs under: coroutine tests, profiles, Ctrl-C, no network but the loopback."""
+"""What every test runs under: coroutine tests, profiles, Ctrl-C, no keys, no network but the
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,11 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
 from profiles import PROFILE, examples
+from provider_environment import leave_out_providers
+
+# No test depends on a developer's own keys, or spends them. It is done first: modules of tests read
+# the environment when they are collected, and the programs that tests start inherit it.
+leave_out_providers(os.environ)
 
 # No deadline, and no complaint about slow data: time says more of the machine than of the code.
 settings.register_profile(
@@ -71,11 +78,3 @@ def _no_network() -> Any:
         patch.setattr(socket.socket, "connect", guarded)
         patch.setattr(socket.socket, "connect_ex", guarded_ex)
         yield
-
-
-@pytest.fixture(autouse=True)
-def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test depends on, or spends, a developer's own keys."""
-    for name in list(os.environ):
-        if name.startswith(("OPENAI_", "ANTHROPIC_")):
-            monkeypatch.delenv(name)

@@ -342,11 +342,6 @@ NEEDS_NO_KEY = {"text_only_model.py"}  # it asks a host of the user's own
 
 @pytest.fixture
 def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ("ANTHROPIC_", "AWS_", "GEMINI_", "GOOGLE_", "OPENAI_")
-    for name in [name for name in os.environ if name.startswith(own)]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     if "boto3" in sys.modules:  # its session keeps what it has found
         monkeypatch.setattr(sys.modules["boto3"], "DEFAULT_SESSION", None)
 

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, coroutine
 from typing import Any
 
 import pytest
@@ -612,6 +612,58 @@ def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_
                 ADAPTERS[api].request(scene.session.transcript)
             scene.session.discard_open()
         bodies(scene.session)
+        return reached
+
+    assert list(places(interrupted))
+
+
+def plan_by_signal_of_a_hook(round: Any) -> None:
+    """Two hooks' edits, and an exception of the second: the interrupt meets what comes after it."""
+
+    def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        if call.metadata.id == "call_c":
+            raise Interrupt
+        return RunNormally(call.input)
+
+    round.apply_hooks_sync(edit)
+
+
+def plan_cancelled_while_a_hook_waits(round: Any) -> None:
+    """A hook edits and waits; the task is cancelled, and the interrupt meets what comes then."""
+
+    @coroutine
+    def wait() -> Any:
+        yield
+
+    async def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        await wait()
+        return RunNormally(call.input)
+
+    planning = round.apply_hooks(edit)
+    planning.send(None)
+    planning.throw(Interrupt)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # interrupted before it began
+@pytest.mark.parametrize("plan_with", [plan_by_signal_of_a_hook, plan_cancelled_while_a_hook_waits])
+def test_hooks_that_raise_and_are_interrupted_as_well_leave_the_round_as_decoded_K3a_H2(
+    plan_with: Callable[[Any], None],
+) -> None:
+    calls = [("call_a", '{"key":"a"}'), ("call_b", '{"kye":"b"}'), ("call_c", '{"key":"c"}')]
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene("openai_chat")
+        outcome = Tools.offer().read(turn_of("openai_chat", calls), scene.session)
+        assert isinstance(outcome, NeedsTools)
+        round = outcome.round
+        reached = run_until(lambda: plan_with(round), place, event)
+        assert [call.input.key for call in round.calls] == ["a", "c"]
+        # Nothing is left behind that hinders or changes the next plan.
+        plan = round.apply_hooks_sync(lambda call: RunNormally())
+        assert [call.input.key for call in plan.pending] == ["a", "c"]
+        plan.commit(scene.session, scene.results(PlanAsRound(plan)))
         return reached
 
     assert list(places(interrupted))

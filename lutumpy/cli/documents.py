@@ -11,6 +11,7 @@ where it stood.
 #     an object with messages and a model              request
 #     {"body": a request, "url": ...}                  request, as a recorder writes it
 #     {"request": a request, "response": an answer}    exchange
+#     a request with its answer on the lines behind    exchange, put together by `exchanges`
 #     {"format": "lutumpy.session", ...}               session
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from urllib.parse import unquote
 
 from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.apis import Api, api_names, serving
+from lutumpy.cli.answers import api_of_answer
 from lutumpy.cli.reading import Form
 from lutumpy.cli.recognition import (
     ADDRESS_KEYS,
     address_of,
-    api_of_answer,
     apis_of_address,
     apis_of_body,
     apis_of_messages,
@@ -92,8 +93,8 @@ class Document:
             would send.
         raw: The value as it was read.
         place: Where it stood.
-        answer: The provider's answer to the request (its JSON, or the text of the event stream),
-            where it is known.
+        answer: The provider's answer to the request, where it is known, in the form in which it was
+            kept (`lutumpy.cli.answers`).
         status: The answer's HTTP status, where it is known.
         compatible: The request went to another host than the vendor's, which may take what the
             vendor refuses.
@@ -245,6 +246,8 @@ def _open_list(entries: list[Any], place: Place, api: Api | None, host: str | No
     if not all(isinstance(entry, Mapping) for entry in entries):
         raise DocumentError("a list of messages holds objects only")
     if not any(map(is_message, entries)):
+        if api_of_answer(entries) is not None:
+            raise DocumentError("the list is an answer without its request")
         raise DocumentError("the list holds no messages: none has a role, or the type of an item")
     chosen = _choose_api(apis_of_messages(entries), api)
     return Document(

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from lutumpy.apis import Api
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
+from lutumpy.cli.exchanges import join_exchanges
 from lutumpy.cli.reading import BadValue, read_values
 from lutumpy.cli.recognition import is_message
 from lutumpy.cli.terminal import FileProgress, Output, styled
@@ -88,7 +89,7 @@ def _read_documents(
     lines = True if file.lower().endswith(_LINES) else None
     # The first element tells an array of documents from one conversation: a message is a part.
     found = read_values(stream, lines=lines, is_part=is_message, progress=bar.advance)
-    for number, entry in enumerate(found, 1):
+    for number, entry in enumerate(join_exchanges(found), 1):
         if isinstance(entry, BadValue):
             yield Unreadable(file, entry.line, entry.column, entry.cause)
             continue

@@ -15,6 +15,10 @@
 # line another one, these are lines all the same. Streaming an array of any size was dropped: it
 # took a decoder that asks for more text in the middle of a value, for files that have a line
 # format anyway.
+#
+# Recorders also write the answer of a stream as it came: lines of an event stream, whose data are
+# JSON, or lines of JSON with `[DONE]` as the last one. What stands around the data there is written
+# over with spaces, so that the places of faults stay right. No line of JSON can begin like that.
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
-__all__ = ["BadValue", "Form", "Value", "read_values"]
+__all__ = ["BadValue", "Form", "Value", "read_text", "read_values"]
 
 Form = Literal["alone", "line", "element"]
 
@@ -41,6 +45,15 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
 )
 _ALL_BOMS = (*_BOMS, (codecs.BOM_UTF16_BE, "UTF-16"))
+
+_MARK = "\ufeff"
+_DATA_LINE = re.compile(rf"^{_MARK}?data:", re.M)
+# What a line has before its value: a byte order mark, the name of the field, and the end's word.
+_FRAME = re.compile(rf"^{_MARK}?(?:data:)?(?:[ \t]*\[DONE\][ \t\r]*$)?", re.M)
+# The other fields of an event, and comments.
+_FIELD_LINE = re.compile(rf"^{_MARK}?(?:event|id|retry)?:.*", re.M)
+# Fields that may stand before the first data of a stream. More of them aren't a stream's.
+_MOST_FIELDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +120,31 @@ def read_values(
     if lines:
         yield from _read_lines(source)
     else:
-        yield from _read_text(source).values(is_part)
+        yield from _read_all(source).values(is_part)
+
+
+def read_text(text: str) -> Iterator[Value | BadValue]:
+    """The values in a text: a JSON value, several on lines of their own, or the data of an event
+    stream. A fault ends them.
+    """
+    # An event stream may end its lines with a carriage return alone, which JSON has nowhere else.
+    lines = text.replace("\r\n", " \n").replace("\r", "\n")
+    return _JsonText(_blank_frames(lines), is_whole=True).values(lambda value: False)
+
+
+def _blank_frames(text: str) -> str:
+    """A text with spaces for what an event stream has around its data; the same text where nothing
+    of that is in it.
+    """
+    if "data:" in text and _DATA_LINE.search(text):
+        text = _FIELD_LINE.sub(_spaces, text)
+    elif "[DONE]" not in text and _MARK not in text:
+        return text
+    return _FRAME.sub(_spaces, text)
+
+
+def _spaces(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 class _Source:
@@ -177,6 +214,33 @@ def _is_container(line: bytes) -> bool:
 
 
 def _read_lines(source: _Source) -> Iterator[Value | BadValue]:
+    # Fields that stand before the data of an event, until it is known that data follow.
+    fields: list[BadValue] = []
+    in_stream = False
+    for number, data in _split_lines(source):
+        line = data.strip().removeprefix(codecs.BOM_UTF8)
+        entry = _read_line(data, number)
+        if isinstance(entry, BadValue) and line.startswith((b"event:", b"id:", b"retry:", b":")):
+            if not in_stream:
+                fields.append(entry)
+            if len(fields) > _MOST_FIELDS:
+                yield from fields
+                fields.clear()
+            continue
+        if line.startswith(b"data:"):
+            in_stream = True
+            fields.clear()
+        elif line:
+            in_stream = False
+            yield from fields
+            fields.clear()
+        if entry is not None:
+            yield entry
+    yield from fields
+
+
+def _split_lines(source: _Source) -> Iterator[tuple[int, bytes]]:
+    """The lines, numbered from 1."""
     number = 0
     # Pieces of a line that a chunk ended in: joined once, since a long line spans many chunks.
     rest: list[bytes] = []
@@ -185,26 +249,29 @@ def _read_lines(source: _Source) -> Iterator[Value | BadValue]:
         rest.append(pieces[0])
         for piece in pieces[1:]:
             number += 1
-            yield from _read_line(b"".join(rest), number)
+            yield number, b"".join(rest)
             rest = [piece]
-    yield from _read_line(b"".join(rest), number + 1)
+    yield number + 1, b"".join(rest)
 
 
-def _read_line(data: bytes, number: int) -> Iterator[Value | BadValue]:
+def _read_line(data: bytes, number: int) -> Value | BadValue | None:
+    """The value of a line; `None` where it holds none."""
     if not data.strip():
-        return
+        return None
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         column = len(data[: error.start].decode(errors="replace")) + 1
-        yield BadValue(number, column, f"byte {error.start + 1} of the line is not UTF-8")
-        return
+        return BadValue(number, column, f"byte {error.start + 1} of the line is not UTF-8")
+    text = _blank_frames(text)
+    if text.isspace():
+        return None
     try:
-        yield Value(_DECODER.decode(text), number, "line", text.strip())
+        return Value(_DECODER.decode(text), number, "line", text.strip())
     except json.JSONDecodeError as error:
-        yield BadValue(number, error.colno, _cause(error.msg))
+        return BadValue(number, error.colno, _cause(error.msg))
     except (ValueError, RecursionError) as error:
-        yield BadValue(number, None, _other_cause(error))
+        return BadValue(number, None, _other_cause(error))
 
 
 # `json` reads NaN and Infinity, which no provider takes.
@@ -339,9 +406,9 @@ class _JsonText:
         return json.JSONDecodeError(message, self._text, self._at)
 
 
-def _read_text(source: _Source) -> _JsonText:
+def _read_all(source: _Source) -> _JsonText:
     data = source.read_all()
     try:
-        return _JsonText(data.decode(), is_whole=True)
+        return _JsonText(_blank_frames(data.decode()), is_whole=True)
     except UnicodeDecodeError as error:
-        return _JsonText(data[: error.start].decode(), is_whole=False)
+        return _JsonText(_blank_frames(data[: error.start].decode()), is_whole=False)

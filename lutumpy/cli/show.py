@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from lutumpy import AssistantTurn, LutumpyError, StreamDecoder
-from lutumpy.apis import serving
+from lutumpy import AssistantTurn
+from lutumpy.cli.answers import read_answer
 from lutumpy.cli.conversion import tool_name
 from lutumpy.cli.documents import Document
 from lutumpy.cli.files import write_file
@@ -168,27 +167,7 @@ def answer_of(document: Document) -> AssistantTurn | None:
     answer = document.answer
     if answer is None or (document.status is not None and document.status >= 400):
         return None
-    adapter = serving(document.api, "adapter")
-    try:
-        if not isinstance(answer, str):
-            whole: AssistantTurn = adapter.response(answer)
-            return whole
-        decoder: StreamDecoder = adapter.stream_decoder()
-        for event in _read_events(answer):
-            for _ in decoder.feed(event):
-                pass
-        return decoder.finish()
-    except (LutumpyError, ValueError, TypeError):
-        # A broken answer doesn't hide the request, and `show` isn't the one to judge it.
-        return None
-
-
-def _read_events(stream: str) -> Iterator[Any]:
-    """The data of the events of an event stream's text."""
-    for line in stream.splitlines():
-        name, _, data = line.partition(":")
-        if name == "data" and data.strip() not in ("", "[DONE]"):
-            yield json.loads(data)
+    return read_answer(document.api, answer)
 
 
 # --- what there is to show -----------------------------------------------------------------------

@@ -116,8 +116,24 @@ def dump_item(item: Item) -> dict[str, Any]:
         "usage": dump_usage(item.usage),
         **{name: getattr(item, name) for name in _TURN_FIELDS},
         **{name: True for name in _TURN_FLAGS if getattr(item, name)},
+        **_dump_transformations(item),
         **_dump_verbatim(item),
     }
+
+
+def _dump_transformations(turn: AssistantTurn) -> dict[str, Any]:
+    # Nearly all turns have none. They are left out then, so that earlier releases can read the
+    # dump. The copies are the dump's own.
+    if not turn.input_transformations:
+        return {}
+    return {"input_transformations": json_values.clean(turn.input_transformations)}
+
+
+def _load_transformations(data: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    entries = expect(data.get("input_transformations", []), list, "input_transformations")
+    for entry in entries:
+        expect(entry, dict, "an entry of input_transformations")
+    return tuple(json_values.clean(entries))
 
 
 def _dump_verbatim(item: Item) -> dict[str, Any]:
@@ -181,6 +197,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
         residue=b"" if data.get("residue") is None else json_values.encode(data["residue"]),
         usage=load_usage(data["usage"]),
         verbatim=_load_verbatim(data),
+        input_transformations=_load_transformations(data),
         **fields,
     )
     _expect_one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")

@@ -16,12 +16,11 @@ from lutumpy.execution.parameters import (
     Parameter,
     ToolCode,
     code_parameters,
-    fits,
     handler_parameters,
-    type_name,
 )
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.type_checks import type_name
 from lutumpy.tools import IdempotencyKey, extended_selector, extends
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
@@ -367,7 +366,7 @@ class Dispatcher(Generic[TS]):
                 problems.append(
                     f"{tool!r} needs the context value {name!r} ({wanted}), which is missing"
                 )
-        elif fits(value, parameter.annotation):
+        elif parameter.takes(value):
             values[name] = value
         else:
             problems.append(

@@ -12,11 +12,12 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol, cast, get_args, get_origin
+from typing import Any, Literal, Protocol, cast, get_origin
 
 from lutumpy import ToolDef, ToolMetadata
+from lutumpy.plain.type_checks import checked_classes, is_instance, union_members
 from lutumpy.tools import IdempotencyKey
 from lutumpy.tools.signature import enclosing_names
 
@@ -48,12 +49,21 @@ class Parameter:
         annotation: Its type; `Any` where that isn't known.
         required: Whether it has no default.
         source: Where its value comes from.
+        default: What stands for it when it is left out; where it isn't required.
     """
 
     name: str
     annotation: Any
     required: bool
     source: Source
+    default: Any = None
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value may be its argument; `True` where that can't be told."""
+        if is_instance(value, checked_classes(self.annotation)):
+            return True
+        # A default may be none of the type's values, as `library: Library = None` has it.
+        return not self.required and value is self.default
 
 
 class ToolCode(Protocol):
@@ -99,9 +109,7 @@ def code_parameters(tool: ToolCode) -> list[Parameter]:
     assert tool.function is not None
     signature = inspect.signature(tool.function)
     return [
-        _make_parameter(
-            name, annotation, signature.parameters[name].default is inspect.Parameter.empty
-        )
+        _make_parameter(name, annotation, signature.parameters[name].default)
         for name, annotation in tool.skip_types.items()
     ]
 
@@ -144,7 +152,7 @@ def handler_parameters(
                 raise TypeError(f"{parameter.name!r} can't be given by name")
             continue
         annotation = _resolve_annotation(parameter.annotation, names)
-        found.append(_make_parameter(parameter.name, annotation, required))
+        found.append(_make_parameter(parameter.name, annotation, parameter.default))
     result = get_origin(_resolve_annotation(signature.return_annotation, names))
     return found, is_async or (isinstance(result, type) and issubclass(result, _ASYNC_RESULTS))
 
@@ -156,70 +164,13 @@ def is_coroutine_function(function: Any) -> bool:
     )
 
 
-def fits(value: Any, annotation: Any) -> bool:
-    """Whether a value may be of the annotated type; `True` where `isinstance` can't tell."""
-    for kind in _instance_checks(annotation):
-        if kind is None or (kind in (float, complex) and isinstance(value, (int, float))):
-            return True
-        try:
-            if isinstance(value, kind):
-                return True
-        except TypeError:  # a class that can't be asked
-            return True
-    return False
-
-
-def type_name(annotation: Any) -> str:
-    """How messages name a type."""
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if annotation in (None, types.NoneType):
-        return "None"
-    if get_origin(annotation) in (typing.Union, types.UnionType):
-        return " | ".join([type_name(entry) for entry in get_args(annotation)])
-    plain = isinstance(annotation, (type, typing.NewType)) and not get_args(annotation)
-    return str(annotation.__name__ if plain else annotation)
-
-
-def _make_parameter(name: str, annotation: Any, required: bool) -> Parameter:
+def _make_parameter(name: str, annotation: Any, default: Any) -> Parameter:
     source: Source = "context"
-    for entry in _union_members(annotation):
+    for entry in union_members(annotation):
         if isinstance(entry, typing.Hashable):
             source = _SUPPLIED.get(entry, source)
-    return Parameter(name, annotation, required, source)
-
-
-def _union_members(annotation: Any) -> Iterator[Any]:
-    """The types of a union without their `Annotated`; or the one type."""
-    annotation = _strip_annotated(annotation)
-    if get_origin(annotation) in (typing.Union, types.UnionType):
-        for entry in get_args(annotation):
-            yield from _union_members(entry)
-    else:
-        yield annotation
-
-
-def _instance_checks(annotation: Any) -> Iterator[type | None]:
-    """The classes that `isinstance` can check; `None` for types that it can't."""
-    for entry in _union_members(annotation):
-        kind = get_origin(entry) or entry
-        protocol = isinstance(kind, type) and getattr(kind, "_is_protocol", False)
-        if isinstance(kind, type) and not protocol and not typing.is_typeddict(kind):
-            yield kind
-        else:
-            yield None
-
-
-def _strip_annotated(annotation: Any) -> Any:
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif isinstance(annotation, typing.NewType):
-            annotation = annotation.__supertype__
-        elif annotation is None:
-            return types.NoneType
-        else:
-            return annotation
+    required = default is inspect.Parameter.empty
+    return Parameter(name, annotation, required, source, default)
 
 
 def _visible_names(

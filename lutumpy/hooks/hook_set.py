@@ -195,7 +195,7 @@ class HookSet:
         Raises:
             HookRegistrationError: something is wrong with it. The set is as it was.
         """
-        self._registry.register(plugin)
+        self._registry.register(plugin, places=self._slot_places())
 
     def unregister(self, plugin: Any) -> None:
         """Take a plugin out; raises `HookRegistrationError` if it isn't there."""
@@ -204,7 +204,7 @@ class HookSet:
     def with_hooks(self, *plugins: Any) -> Self:
         """A new set with these plugins too; this one, and the sets in it, stay as they are."""
         twin = self._copy()
-        twin._registry.register(*plugins)
+        twin._registry.register(*plugins, places=twin._slot_places())
         return twin
 
     @overload
@@ -267,11 +267,26 @@ class HookSet:
         They are entry points of the group `lutumpy`. Raises `HookRegistrationError` as `register`
         does, and if a plugin isn't installed or can't be loaded.
         """
-        self._registry.load(name)
+        self._registry.load(name, self._slot_places())
 
     def _held_sets(self) -> dict[str, HookSet]:
         """The sets that are attributes of this one."""
         return {name: member for name, member in vars(self).items() if isinstance(member, HookSet)}
+
+    def _slot_places(self) -> dict[str, list[str]]:
+        """Where the slots of this set, and of those that it holds, are: `AppHooks.audit`."""
+        places: dict[str, list[str]] = {}
+        seen: set[int] = set()
+        waiting: list[tuple[HookSet, str]] = [(self, type(self).__name__)]
+        while waiting:
+            held, place = waiting.pop(0)
+            if id(held) in seen:
+                continue
+            seen.add(id(held))
+            for slot in held._slots():
+                places.setdefault(slot, []).append(place)
+            waiting += [(inner, f"{place}.{name}") for name, inner in held._held_sets().items()]
+        return places
 
     def _pair_up(self, other: Any, place: str, seen: set[int]) -> Iterator[tuple[HookSet, HookSet]]:
         """This set and the other one, and each set that both hold, once."""

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from lutumpy.errors import HookError, HookRegistrationError
-from lutumpy.hooks.implementations import Implementation, SlotSpec
+from lutumpy.hooks.implementations import Implementation, SlotPlaces, SlotSpec
 from lutumpy.hooks.pipeline import CallOrIssue, Chain, HookStep, chain_of
 from lutumpy.hooks.registry import Registry
 from lutumpy.plain.safe_text import safe_repr
@@ -32,8 +32,15 @@ from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.dynamic_group import Dynamic, DynamicGroup, DynamicSelector
 from lutumpy.tools.members import hook_slots
-from lutumpy.tools.selectors import BaseToolset, Selector, extended_selector, extends
-from lutumpy.tools.tool import Nested, Tool
+from lutumpy.tools.selectors import (
+    BaseToolset,
+    Selector,
+    extended_selector,
+    extends,
+    place_of_tool,
+    suggest_tool,
+)
+from lutumpy.tools.tool import Nested, NestedSelectors, Tool
 
 __all__ = ["ANY_RESULT", "HookTree"]
 
@@ -54,9 +61,10 @@ class HookTree:
         registry: Its own hooks. A change of several registries at once replaces it.
         groups: The trees of nested toolsets, by the name of the member.
         places: The members that are places for tools known at run time, with their names.
+        slot_places: Where the slots of all tools are, of this tree and of those around and in it.
     """
 
-    __slots__ = ("_chains", "groups", "places", "registry", "toolset")
+    __slots__ = ("_chains", "groups", "places", "registry", "slot_places", "toolset")
 
     def __init__(
         self,
@@ -64,17 +72,28 @@ class HookTree:
         registry: Registry,
         groups: dict[str, HookTree],
         places: dict[Dynamic, str],
+        slot_places: SlotPlaces,
     ) -> None:
         self.toolset: type[BaseToolset] = toolset
         self.registry: Registry = registry
         self.groups: dict[str, HookTree] = groups
         self.places: dict[Dynamic, str] = places
+        self.slot_places: SlotPlaces = slot_places
         # The chains by tool name, and the version of the registries that they belong to.
         self._chains: tuple[int, dict[str, Chain]] | None = None
 
     @classmethod
     def of_toolset(cls, toolset: type[BaseToolset]) -> HookTree:
         """The empty registries of a toolset."""
+        return cls._of_member(toolset, f"{toolset.__name__}.hooks()", {})
+
+    @classmethod
+    def _of_member(
+        cls, toolset: type[BaseToolset], place: str, slot_places: dict[str, list[str]]
+    ) -> HookTree:
+        """The empty registries of a toolset that a program reaches by `place`; its slots are added
+        to `slot_places`.
+        """
         slots = [
             SlotSpec(ANY_TOOL, ("metadata", "call")),
             SlotSpec(ANY_RESULT, ("metadata", "result")),
@@ -83,7 +102,7 @@ class HookTree:
         places: dict[Dynamic, str] = {}
         for name, member in toolset.__lutumpy_table__.members.items():
             if isinstance(member, Nested):
-                groups[name] = cls.of_toolset(member.toolset)
+                groups[name] = cls._of_member(member.toolset, f"{place}.{name}", slot_places)
             elif isinstance(member, Dynamic):
                 places[member] = name
                 slots.append(SlotSpec(_place_slot(name), _CALL_PARAMETERS))
@@ -91,13 +110,15 @@ class HookTree:
                 call, description = hook_slots(member.source.definition.name)
                 slots.append(SlotSpec(call, _CALL_PARAMETERS, tool=member.source))
                 slots.append(SlotSpec(description, _DESCRIPTION_PARAMETERS, singleton=True))
+        for slot in slots:
+            slot_places.setdefault(slot.name, []).append(place)
         registry = Registry(f"{toolset.__name__}.hooks()", slots)
-        return cls(toolset, registry, groups, places)
+        return cls(toolset, registry, groups, places, slot_places)
 
     def copy(self) -> HookTree:
         """Independent registries with the same plugins."""
         groups = {name: group.copy() for name, group in self.groups.items()}
-        return HookTree(self.toolset, self.registry.copy(), groups, self.places)
+        return HookTree(self.toolset, self.registry.copy(), groups, self.places, self.slot_places)
 
     def with_nested(self) -> list[HookTree]:
         """This tree and all trees in it, outermost first."""
@@ -157,8 +178,23 @@ class HookTree:
         if not isinstance(selector, Selector) or not self._serves(selector):
             raise HookRegistrationError(
                 f"{safe_repr(selector)} is not a tool of {self.toolset.__name__}"
+                f"{self._suggest_selector(selector)}"
             )
         return self._owner_of(selector)
+
+    def _suggest_selector(self, given: Any) -> str:
+        """What to give in place of something that is no tool of this toolset."""
+        if isinstance(given, NestedSelectors):
+            return "; give one of its tools, or register an any_tool_hook on its own registry"
+        if isinstance(given, str):
+            return suggest_tool(self.toolset, given)
+        if not isinstance(given, Selector):
+            return ""
+        own = place_of_tool(self.toolset, given)
+        if own is not None:
+            return f"; give {own}"
+        places = self.slot_places.get(_call_slot(given), ())
+        return f"; {' and '.join(places)} has it: register the hook there" if places else ""
 
     def find_place(self, group: DynamicGroup[Any]) -> HookTree:
         """The tree whose toolset has a place as a member; raises `HookRegistrationError`."""

@@ -6,7 +6,8 @@
 #   -------------------------------------  ------------------------------------------------------
 #   a property                             nothing: reading one may do anything
 #   can't be read, or has no mark          nothing
-#   is marked, and has no slot's name      a problem, with the nearest names
+#   is marked, and has no slot's name      a problem, with the registry that has such a slot, or
+#                                          the nearest names
 #   is marked, and doesn't fit its slot    a problem for each thing that is wrong
 #   is marked, and fits                    an `Implementation`: how to call it is known from now on
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from lutumpy.hooks.parameters import (
@@ -37,6 +38,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PROJECT = "lutumpy"
 _MARK = f"{PROJECT}_impl"
+
+SlotPlaces = Mapping[str, Sequence[str]]
+"""The slots of a registry and of those that it belongs together with: by the name of the slot, how
+a program writes the registries that have it.
+"""
 
 
 @overload
@@ -162,8 +168,17 @@ def _make_routine(hook: Implementation) -> Callable[..., Any]:
     return hook_impl(tryfirst=hook.rank < 0, trylast=hook.rank > 0)(call)
 
 
-def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple[Plugin, list[str]]:
-    """A plugin's marked methods, and everything that is wrong with them."""
+def read_plugin(
+    plugin: Any, slots: Mapping[str, SlotSpec], title: str, places: SlotPlaces
+) -> tuple[Plugin, list[str]]:
+    """A plugin's marked methods, and everything that is wrong with them.
+
+    Args:
+        plugin: The plugin.
+        slots: The slots of the registry.
+        title: How errors name it.
+        places: Where slots are that the registry itself doesn't have.
+    """
     hooks: dict[str, Implementation] = {}
     problems: list[str] = []
     marked = 0
@@ -183,7 +198,7 @@ def read_plugin(plugin: Any, slots: Mapping[str, SlotSpec], title: str) -> tuple
         where = f"{label(plugin)}.{name}"
         slot = slots.get(name)
         if slot is None:
-            hint = _suggest_slot(name, slots)
+            hint = _suggest_slot(name, slots, places)
             problems.append(f"{where}: {title} has no hook slot {name!r}{hint}")
         else:
             hook = _read_implementation(where, function, mark, slot, problems)
@@ -281,8 +296,36 @@ def label(thing: Any) -> str:
     return name if isinstance(name, str) else type(thing).__qualname__
 
 
-def _suggest_slot(name: str, slots: Mapping[str, SlotSpec]) -> str:
-    near = near_names(name, slots)
+def _suggest_slot(name: str, slots: Mapping[str, SlotSpec], places: SlotPlaces) -> str:
+    if name in places:
+        return f"; {' and '.join(places[name])} has it: register the hook there"
+    near = _near_slots(name, [*slots, *(slot for slot in places if slot not in slots)])
     if near:
-        return f"; did you mean {' or '.join(near)}?"
+        named = [
+            slot if slot in slots else f"{slot} of {' or '.join(places[slot])}" for slot in near
+        ]
+        return f"; did you mean {' or '.join(named)}?"
     return f"; it has {', '.join(filter(str.isidentifier, slots))}"
+
+
+def _near_slots(name: str, slots: Sequence[str]) -> list[str]:
+    """The slots whose names are most like `name`, nearest first.
+
+    The endings, which most slots share, are left out: they would make all names alike.
+    """
+    slots_by_stem: dict[str, list[str]] = {}
+    for slot in filter(str.isidentifier, slots):
+        slots_by_stem.setdefault(_stem(slot), []).append(slot)
+    near = near_names(_stem(name), slots_by_stem)
+    # Of the slots of one tool, the one with the ending that is nearest.
+    return [max(slots_by_stem[stem], key=lambda slot: _likeness(name, slot)) for stem in near]
+
+
+def _stem(slot: str) -> str:
+    return slot.removesuffix("_hook").removesuffix("_description")
+
+
+def _likeness(name: str, slot: str) -> float:
+    import difflib
+
+    return difflib.SequenceMatcher(None, name, slot).ratio()

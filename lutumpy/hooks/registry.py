@@ -20,6 +20,7 @@ from lutumpy.hooks.implementations import (
     PROJECT,
     Implementation,
     Plugin,
+    SlotPlaces,
     SlotSpec,
     hook_impl,
     label,
@@ -78,28 +79,38 @@ class Registry:
         """What is registered, in order."""
         return tuple(self._order)
 
-    def register(self, *plugins: Any) -> None:
+    def register(self, *plugins: Any, places: SlotPlaces) -> None:
         """Register objects with marked methods: all of them, or none.
+
+        Args:
+            plugins: The objects.
+            places: Where other slots are, for errors.
 
         Raises:
             HookRegistrationError: a hook has no slot here or wrong parameters; or a plugin has no
                 hook at all, or is there already. The registry is as it was.
         """
-        self._check_and_add([read_plugin(plugin, self.slots, self.title) for plugin in plugins])
+        self._check_and_add(
+            [read_plugin(plugin, self.slots, self.title, places) for plugin in plugins]
+        )
 
     def register_function(self, slot: str, function: Any) -> None:
         """Register one function on one slot; the function isn't marked. Raises as `register`."""
         self._check_and_add([read_function(function, self.slots[slot])])
 
-    def load(self, name: str) -> None:
+    def load(self, name: str, places: SlotPlaces) -> None:
         """Register the installed plugins of this name: all of them, or none.
+
+        Args:
+            name: The name of their entry points.
+            places: Where other slots are, for errors.
 
         Raises:
             HookRegistrationError: as `register`; or one can't be loaded.
         """
         read: list[tuple[Plugin, list[str]]] = []
         for source, plugin in load_entry_points(name):
-            found, problems = read_plugin(plugin, self.slots, self.title)
+            found, problems = read_plugin(plugin, self.slots, self.title, places)
             found.source = source
             read.append((found, problems))
         self._check_and_add(read)

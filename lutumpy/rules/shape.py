@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from lutumpy.errors import Problem
 
 __all__ = [
     "NOTHING",
+    "AnswerForm",
     "ApiRules",
     "DeclaredTool",
     "HistoryContext",
@@ -30,6 +31,11 @@ PartPlace = Literal["message", "result"]
 
 NOTHING: re.Pattern[str] = re.compile(r"(?!)")
 """A pattern that no text matches."""
+
+AnswerForm: TypeAlias = Mapping[str, "str | re.Pattern[str] | type | list[AnswerForm]"]
+"""What an object has: keys, each with the text that it holds, a pattern of it, or the type of its
+value; of a list, forms that one of its elements has.
+"""
 
 
 def one_of(words: str, *patterns: str) -> re.Pattern[str]:
@@ -117,9 +123,10 @@ class Signs:
         choice_types: The `type` of a tool choice.
         choice_is_word: Whether a tool choice may be one word.
         models: How names of models begin that only its maker gives.
-        answers: What an answer's JSON has: keys, each with the text that it holds or the type of
-            its value.
-        stream_marks: What stands near the beginning of an event stream.
+        answers: What an answer's JSON has; one of these forms.
+        events: What an event of a streamed answer has, where it isn't what an answer has.
+        stream_marks: What stands near the beginning of an event stream, for streams of which no
+            event can be read.
     """
 
     body_keys: frozenset[str] = frozenset()
@@ -140,7 +147,8 @@ class Signs:
     choice_types: frozenset[str] = frozenset()
     choice_is_word: bool = False
     models: re.Pattern[str] = NOTHING
-    answers: tuple[Mapping[str, str | type], ...] = ()
+    answers: tuple[AnswerForm, ...] = ()
+    events: tuple[AnswerForm, ...] = ()
     stream_marks: tuple[str, ...] = ()
 
 
@@ -215,6 +223,9 @@ class ApiRules(Protocol):
         tools_of: A function of a request's body, which gives its tools as `read_tool` takes them;
             `None` where it says nothing of them.
         write_tools: A function of such tools, which gives the fields of a request with them.
+
+    What tells a document of the API from one of an API that is laid out alike may be missing:
+        PARAMETERS: The keys that a request may have.
 
     What is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
         check_part: A function of the part's value and its `PartPlace`, which gives the problems

@@ -34,8 +34,12 @@ from lutumpy.testing.script import (
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
 StreamEntry: TypeAlias = "dict[str, Any] | Failure"
-ScriptAnswer: TypeAlias = "Reply | Failure | dict[str, Any] | bytes | str | list[StreamEntry]"
-ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, Mapping[str, Any]], ScriptAnswer]"
+# A list of dictionaries alone is no list of both to type checkers.
+ScriptAnswer: TypeAlias = (
+    "Reply | Failure | dict[str, Any] | bytes | str | list[dict[str, Any]] | list[StreamEntry]"
+)
+# The body is a dictionary to type checkers too, so that a function may take it as one.
+ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, dict[str, Any]], ScriptAnswer]"
 
 
 class ScriptedModel:
@@ -166,7 +170,7 @@ class ScriptedModel:
 
     def events(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> list[StreamEntry]:
+    ) -> list[dict[str, Any]] | list[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
         request = self._take_request(transcript, offering, options, stream=True)
         answer = self._take_answer(request)
@@ -249,7 +253,7 @@ class ScriptedModel:
 
     def _take_answer(
         self, request: _Request
-    ) -> Reply | dict[str, Any] | bytes | str | list[StreamEntry]:
+    ) -> Reply | dict[str, Any] | bytes | str | list[dict[str, Any]] | list[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}",
@@ -366,7 +370,7 @@ class ScriptedStream:
         if self._events is not None:
             await self._events.aclose()
 
-    def _chunks(self, events: list[StreamEntry]) -> Iterator[Any]:
+    def _chunks(self, events: Iterable[StreamEntry]) -> Iterator[Any]:
         for event in events:
             if isinstance(event, Failure):
                 error = self._model.error_of(event)

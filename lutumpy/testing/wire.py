@@ -47,7 +47,7 @@ except ImportError as _error:
 
 __all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
 
-Entry = Answer | Callable[[Api, Mapping[str, Any]], Answer]
+Entry = Answer | Callable[[Api, dict[str, Any]], Answer]
 """One entry of a script: an answer, or a function that is asked for it with the API and the
 request's body.
 """
@@ -248,7 +248,7 @@ class WireServer:
         if isinstance(body, dict):
             server.complete_body(body, exchange.target.ids)
         with self._lock:
-            problems = server.check(body)
+            problems = server.check(body, headers=exchange.request.headers)
         response = exchange.refuse_problems(problems)
         if response is not None:
             return response, problems
@@ -263,7 +263,7 @@ class WireServer:
             with self._lock:
                 server.release(body)
 
-    async def _next(self, api: Api, body: Mapping[str, Any]) -> Answer:
+    async def _next(self, api: Api, body: dict[str, Any]) -> Answer:
         with self._lock:
             if self._script:
                 entry: Entry = self._script.popleft()

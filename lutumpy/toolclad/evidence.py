@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Evidence", "EvidenceKeeper", "describe_run", "make_failure"]
 
-EvidenceKeeper: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[None] | None]
+EvidenceKeeper: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[None] | None]
 """Takes the name of a tool and the envelope of one run, and keeps it; plain or async."""
 
 Status: TypeAlias = Literal["success", "error", "timeout", "interrupted"]
@@ -38,9 +38,9 @@ class Evidence(dict[str, Any]):
             empty: no file is written).
     """
 
-    def __init__(self, envelope: Mapping[str, Any]) -> None:
+    def __init__(self, envelope: dict[str, Any]) -> None:
         super().__init__({key: envelope[key] for key in _TOLD})
-        self.envelope: Mapping[str, Any] = envelope
+        self.envelope: dict[str, Any] = envelope
 
     @property
     def succeeded(self) -> bool:

@@ -48,6 +48,7 @@ from lutumpy.tools.argument_report import (
     OWN_CHECK,
     Path,
     describe_error,
+    join_messages,
     replace_surrogates,
     show_value,
     spell_place,
@@ -278,7 +279,7 @@ def _write_report(failures: Sequence[_Failure]) -> str:
     by_path: dict[Path, list[_Failure]] = {}
     for failure in _drop_other_branches(failures):
         by_path.setdefault(failure.path, []).append(failure)
-    return write_lines([_write_line(path, found) for path, found in by_path.items()])
+    return write_lines([*by_path], lambda path: _write_line(path, by_path[path]))
 
 
 def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
@@ -307,7 +308,7 @@ def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 
 
 def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
-    messages = " or: ".join(dict.fromkeys(describe_error(failure.details) for failure in failures))
+    messages = join_messages([describe_error(failure.details) for failure in failures])
     first = failures[0].details
     place = spell_place(path)
     if first["type"] in ("missing", "extra_forbidden") or not path:

@@ -209,8 +209,8 @@ class BaseToolCall:
             skipped: The parameters marked `Skip`, which the model never sees.
 
         Raises:
-            TypeError: The tool was declared by `tool_input`, or a `Skip` parameter without a
-                default is missing.
+            TypeError: The tool was declared by `tool_input`; or a `Skip` parameter without a
+                default is missing, or was given a value of another type. It was not run then.
         """
         result = self.selector.tool.invoke(self.input, skipped)
         # Nearly always a coroutine; `isawaitable` asks for more, and is slower.

@@ -32,15 +32,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.plain import json_values
+from lutumpy.plain.preview import shorten
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
 
 if TYPE_CHECKING:
     from lutumpy.core.items import ToolMetadata
+    from lutumpy.tools.skip_values import SkipValues
 
 __all__ = ["CompiledTool"]
 
+# In characters, the mark of a cut text included.
+_PLACE_LENGTH = 200
+_MESSAGE_LENGTH = 500
 _NOTHING: Mapping[str, Any] = {}
 _MAKING = threading.RLock()
 
@@ -75,6 +80,7 @@ class CompiledTool:
         "_input_type",
         "_is_root_model",
         "_make_input",
+        "_skip_values",
         "adapter",
         "decode",
         "definition",
@@ -132,6 +138,7 @@ class CompiledTool:
         self.run = None
         self._closed: bool = closed
         self._digest: str | None = None
+        self._skip_values: SkipValues | None = None  # made when the first value is given
         self._is_root_model: bool = False
         self._fields_are_parameters: bool = False
         self._input_type: type[BaseModel] | None = None
@@ -244,8 +251,7 @@ class CompiledTool:
         Raises:
             TypeError: `skipped` names something other than the tool's `Skip` parameters.
         """
-        if strangers := skipped.keys() - self.skipped:
-            raise self._no_skip_parameter(strangers)
+        self.check_skip_names(skipped)
         keywords = {**self.arguments(input), **skipped}
         positional: list[Any] = []
         for name in self.positional_only:
@@ -255,9 +261,27 @@ class CompiledTool:
             positional.append(keywords.pop(name))
         return positional, keywords
 
-    def _no_skip_parameter(self, names: Iterable[str]) -> TypeError:
-        listed = ", ".join(sorted(names))
-        return TypeError(f"tool {self.definition.name!r} has no Skip parameter {listed}")
+    def check_skip_names(self, skipped: Mapping[str, Any]) -> None:
+        """See that values are for `Skip` parameters of this tool; raises `TypeError`."""
+        if strangers := skipped.keys() - self.skipped:
+            has = f"; it has {', '.join(self.skip_types)}" if self.skip_types else ""
+            raise TypeError(
+                f"tool {self.definition.name!r} has no Skip parameter "
+                f"{', '.join(sorted(strangers))}{has}"
+            )
+
+    def check_skip_types(self, skipped: Mapping[str, Any]) -> None:
+        """See that values for `Skip` parameters of this tool are of their types; raises
+        `TypeError`.
+        """
+        if skipped:
+            if self._skip_values is None:
+                from lutumpy.tools.skip_values import SkipValues
+
+                self._skip_values = SkipValues(
+                    self.definition.name, self.own_function(), self.skip_types
+                )
+            self._skip_values.check_types(skipped)
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> BaseModel:
         """An input of values that a program made, by the names of fields or their aliases.
@@ -299,14 +323,15 @@ class CompiledTool:
         """Run the tool's function on `input`; what it returns may have to be awaited (`is_async`).
 
         Raises:
-            TypeError: The tool has no function, or `skipped` names something other than its `Skip`
-                parameters.
+            TypeError: The tool has no function, or `skipped` doesn't fit its `Skip` parameters. It
+                was not run then.
         """
         values = input.__dict__
         if self._fields_are_parameters and not skipped and len(values) == len(self.keyword_names):
             return cast("Any", self.function)(**values)
         function = self.own_function()
         positional, keywords = self.call_arguments(input, skipped)
+        self.check_skip_types(skipped)
         return function(*positional, **keywords)
 
     def own_function(self) -> Callable[..., Any]:
@@ -365,7 +390,8 @@ class CompiledTool:
         made = _find_made_model(value, accepted)
         if made is None:
             return None
-        place = f" at {'.'.join(map(str, made.path))}" if made.path else ""
+        path = shorten(".".join(map(str, made.path)), _PLACE_LENGTH)
+        place = f" at {path}" if path else ""
         return f"{made.model} was expected{place}, not {made.instead}"
 
     def check_output(self, value: Any) -> str | None:
@@ -448,7 +474,8 @@ def _is_sequence(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 
 
 def _type_name(output_type: Any) -> str:
-    return output_type.__name__ if isinstance(output_type, type) else str(output_type)
+    name = output_type.__name__ if isinstance(output_type, type) else str(output_type)
+    return shorten(name, _PLACE_LENGTH)
 
 
 def _describe_inner_error(error: ValidationError) -> str:
@@ -459,4 +486,5 @@ def _describe_inner_error(error: ValidationError) -> str:
     # The messages of these two quote the user's exception.
     is_quoted = first["type"] in ("value_error", "assertion_error")
     message = "refused by a validator" if is_quoted else first["msg"]
-    return f"; {'.'.join(map(str, first['loc']))}: {message}"
+    place = shorten(".".join(map(str, first["loc"])), _PLACE_LENGTH)
+    return f"; {place}: {shorten(message, _MESSAGE_LENGTH)}"

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from lutumpy.plain import json_values
-from lutumpy.tools.argument_report import Path, describe_error, spell_path, write_lines
+from lutumpy.tools.argument_report import (
+    Path,
+    describe_error,
+    join_messages,
+    spell_place,
+    write_lines,
+)
 from lutumpy.tools.compiled import CompiledTool
 
 if TYPE_CHECKING:
@@ -129,7 +135,7 @@ def _load_dynamic(tool: Any, data: Any) -> Any:
     # What a check of the tool's own has made of the arguments needn't fit the schema.
     misfits = () if tool.has_check else tool.schema.failures(data)
     if misfits:
-        lines = write_lines([f"{_spell_place(path)}: {why}" for path, why in misfits])
+        lines = write_lines(misfits, lambda misfit: f"{_spell_place(misfit[0])}: {misfit[1]}")
         raise NotPortable(f"it doesn't fit the schema: {lines}")
     return input_of_values(dict(data))
 
@@ -140,13 +146,11 @@ def _explain_misfits(error: ValidationError) -> str:
     for details in error.errors(include_url=False, include_input=False):
         messages = by_place.setdefault(_spell_place(details["loc"]), [])
         messages.append(describe_error(details))
-    return write_lines(
-        [f"{place}: {' or: '.join(dict.fromkeys(all))}" for place, all in by_place.items()]
-    )
+    return write_lines([*by_place], lambda place: f"{place}: {join_messages(by_place[place])}")
 
 
 def _spell_place(path: Path) -> str:
-    return spell_path(path) or "the whole"
+    return spell_place(path) if path else "the whole"
 
 
 def _read(tool: CompiledTool, text: str) -> BaseModel:

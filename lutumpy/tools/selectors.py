@@ -410,11 +410,29 @@ def as_member_of(toolset: type[TS], selector: Selector[TS, Any, Any]) -> Selecto
     if selector.toolset is not toolset:
         if (own := extended_selector(toolset, selector)) is not None:
             return own
+        own_place = place_of_tool(toolset, selector)
+        hint = "" if own_place is None else f"; write {own_place}"
         raise InvalidToolConstraints(
             f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset than "
-            f"{toolset.__name__}"
+            f"{toolset.__name__}{hint}"
         )
     return selector
+
+
+def place_of_tool(toolset: type[BaseToolset], selector: Selector[Any, Any, Any]) -> str | None:
+    """How a program writes the tool of another toolset's selector as one of `toolset`:
+    `AppTools.data.get_user`. `None` where `toolset` doesn't have it.
+    """
+    table = toolset.__lutumpy_table__
+    own = table.by_name.get(selector.name)
+    return table.places[own.name] if own is not None and own.tool is selector.tool else None
+
+
+def suggest_tool(toolset: type[BaseToolset], name: str) -> str:
+    """A hint for somebody who gave the name of a tool, or one like it, in place of the tool."""
+    places = toolset.__lutumpy_table__.places
+    near = [name] if name in places else near_names(name, places)
+    return f"; give {' or '.join([places[known] for known in near])}" if near else ""
 
 
 def extends(toolset: type[BaseToolset], base: type[BaseToolset]) -> bool:

@@ -160,8 +160,7 @@ class TextTool(CompiledTool):
     def call_arguments(
         self, input: Any, skipped: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
-        if strangers := skipped.keys() - self.skipped:
-            raise self._no_skip_parameter(strangers)
+        self.check_skip_names(skipped)
         keywords = {self.parameter: input, **skipped}
         positional: list[Any] = []
         for name in self.positional_only:
@@ -172,6 +171,7 @@ class TextTool(CompiledTool):
 
     def invoke(self, input: Any, skipped: Mapping[str, Any]) -> Any:
         positional, keywords = self.call_arguments(input, skipped)
+        self.check_skip_types(skipped)
         return self.own_function()(*positional, **keywords)
 
     # --- inputs that a program makes ------------------------------------------------------------

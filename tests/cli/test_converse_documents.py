@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from lutumpy.cli.answers import api_of_answer
 from lutumpy.cli.documents import Document, Place, open_document
 from lutumpy.cli.findings import problems_of
-from lutumpy.cli.recognition import api_of_answer, apis_of_body, apis_of_messages
+from lutumpy.cli.recognition import apis_of_body, apis_of_messages
 
 API = "bedrock_converse"
 FIXTURES = Path(__file__).parent.parent / "fixtures"

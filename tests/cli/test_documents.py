@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from lutumpy import Session
 from lutumpy.apis import api_names, serving
+from lutumpy.cli.answers import api_of_answer
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
-from lutumpy.cli.recognition import api_of_answer, apis_of_body, apis_of_messages
+from lutumpy.cli.recognition import apis_of_body, apis_of_messages
 from lutumpy.testing import Reply, ScriptedModel
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -205,6 +205,22 @@ def test_slots_are_inherited_and_can_be_declared_anew() -> None:
         AppHooks().register(type("P", (), {"greet": hook_impl(lambda self: "hi")})())
 
 
+def test_a_slot_of_a_set_that_is_held_is_named_with_its_place() -> None:
+    class Outer(HookSet):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = More("you")
+            self.inner.__dict__["back"] = self
+
+    for hooks in (Outer(), Outer().with_hooks()):
+        with pytest.raises(
+            HookRegistrationError, match=r"'title'; Outer\.inner has it: register the hook there"
+        ):
+            hooks.register(type("P", (), {"title": hook_impl(lambda self, text: text)})())
+        with pytest.raises(HookRegistrationError, match=r"did you mean greet of Outer\.inner\?"):
+            hooks.register(type("P", (), {"gret": hook_impl(lambda self: "hi")})())
+
+
 def test_a_slot_that_is_overridden_by_a_method_is_no_slot_any_more() -> None:
     class Fixed(AppHooks):
         def title(self, text: str) -> str:  # type: ignore[override]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import random
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -191,6 +193,102 @@ def test_tools_of_another_toolset_are_refused() -> None:
         hooks.nested(OtherTools)
     with pytest.raises(AttributeError, match="nothing"):
         hooks.nothing  # noqa: B018
+
+
+DATA = r"AppTools\.hooks\(\)\.data"
+MISPLACED: list[tuple[str, str, str]] = [
+    # registered on, hook, what the error says after its name
+    ("", "get_user_hook", rf"; {DATA} has it: register the hook there$"),
+    ("", "get_user_description_hook", rf"; {DATA} has it"),
+    ("", "count_users_hook", rf"; {DATA}\.counts has it"),
+    ("data", "count_users_hook", rf"; {DATA}\.counts has it"),
+    ("data", "weather_hook", r"; AppTools\.hooks\(\) has it"),
+    ("data.counts", "get_user_hook", rf"; {DATA} has it"),
+    ("", "get_usr_hook", rf"; did you mean get_user_hook of {DATA} or"),
+    ("", "get_user_descripton_hook", rf"; did you mean get_user_description_hook of {DATA}"),
+    ("", "weather_descriptions_hook", r"; did you mean weather_description_hook\?$"),
+    ("", "deletefile_hook", r"; did you mean delete_file_hook\?$"),
+    ("data", "wether", r"; did you mean weather_hook of AppTools\.hooks\(\) or"),
+    ("", "xyz_hook", "; it has any_tool_hook, any_result_hook, weather_hook"),
+]
+
+
+@pytest.mark.parametrize("made", ["new", "copied", "loaded"])
+def test_a_hook_on_the_wrong_registry_is_told_where_its_slot_is(
+    made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # H5b
+    for path, name, message in MISPLACED:
+        hooks = AppTools.hooks() if made == "new" else AppTools.hooks().with_hooks(Policy("kept"))
+        registry = functools.reduce(getattr, filter(None, path.split(".")), hooks)
+        plugin = hooked(name, lambda self: None)
+        monkeypatch.setattr(
+            "lutumpy.hooks.registry.load_entry_points", lambda name, p=plugin: [(name, p)]
+        )
+        with pytest.raises(HookRegistrationError, match=f"no hook slot '{name}'{message}"):
+            registry.load_plugins("p") if made == "loaded" else registry.register(plugin)
+
+
+def test_the_hint_for_a_misplaced_hook_can_be_followed() -> None:  # H5b
+    class Users:
+        @hook_impl
+        def get_user_hook(self, metadata: Any, input: Any) -> Any:
+            return Reject("no users")
+
+    hooks = AppTools.hooks()
+    with pytest.raises(HookRegistrationError) as caught:
+        hooks.register(Users())
+    (place,) = re.findall(r"; AppTools\.hooks\(\)\.(\S+) has it", str(caught.value))
+    getattr(hooks, place).register(Users())
+    assert rejects(hooks) == ["no users"]
+
+
+def test_any_name_of_a_hook_gets_a_hint_that_names_slots_alone() -> None:
+    draw = random.Random(7)
+    own = AppTools.hooks()
+    trees = [own._tree, *own._tree.with_nested()]  # private: what registries there are
+    slots = {slot for tree in trees for slot in tree.registry.slots}
+    for _ in range(500):
+        name = draw.choice(sorted(slots))
+        for _ in range(draw.randint(1, 9)):
+            at = draw.randrange(len(name))
+            name = name[:at] + draw.choice(["", "_", "s", "hook"]) + name[at + draw.randint(0, 3) :]
+            name = name or "x"
+        if not name.isidentifier() or name in slots:
+            continue
+        with pytest.raises(HookRegistrationError) as caught:
+            own.data.register(hooked(name, lambda self: None))
+        hint = str(caught.value).partition(f"no hook slot '{name}'; ")[2]
+        assert set(re.findall(r"\w+_hook\b", hint)) <= slots, (name, hint)
+        assert hint.startswith(("did you mean ", "it has ")), (name, hint)
+
+
+def test_a_selector_on_the_wrong_registry_is_told_what_to_give() -> None:
+    hooks: Any = AppTools.hooks()
+    for registry, given, message in (
+        (hooks, DataTools.get_user, "AppTools; give AppTools.data.get_user"),
+        (hooks, CountTools.count_users, "AppTools; give AppTools.data.counts.count_users"),
+        (hooks, OtherTools.weather, "AppTools; give AppTools.weather"),
+        (hooks, "get_user", "AppTools; give AppTools.data.get_user"),
+        (hooks, "wether", "AppTools; give AppTools.weather"),
+        (hooks, AppTools.data, "AppTools; give one of its tools, or register an any_tool_hook"),
+        (hooks.data, AppTools.data.get_user, "DataTools; give DataTools.get_user"),
+        (hooks.data, CountTools.count_users, "DataTools; give DataTools.counts.count_users"),
+        (hooks.data, AppTools.weather, "DataTools; AppTools.hooks() has it: register the hook"),
+        (hooks, 3, "3 is not a tool of AppTools"),
+    ):
+        for register in (registry.on, registry.describe):
+            with pytest.raises(HookRegistrationError, match=re.escape(message)):
+                register(given)
+    with pytest.raises(HookRegistrationError, match=r"AppTools; DataTools, CountTools are$"):
+        hooks.nested(OtherTools)
+    with pytest.raises(HookRegistrationError, match=r"3 is not nested in CountTools$"):
+        hooks.data.counts.nested(3)
+    with pytest.raises(
+        AttributeError, match="of AppTools has no nested registry 'dta'; it has data"
+    ):
+        hooks.dta  # noqa: B018
+    with pytest.raises(AttributeError, match=r"of CountTools has no nested registry 'data'$"):
+        hooks.data.counts.data  # noqa: B018
 
 
 # --- what is taken --------------------------------------------------------------------------------

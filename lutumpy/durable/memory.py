@@ -390,8 +390,12 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+# `json.dumps` would make one for each value.
+_ENCODER = json.JSONEncoder(allow_nan=False)
+
+
 def _copy(value: Any) -> Any:
-    return json.loads(json.dumps(value, allow_nan=False))
+    return json.loads(_ENCODER.encode(value))
 
 
 def _lease_of(found: _Conversation) -> datetime | None:

@@ -22,7 +22,8 @@
 #                         block and what to the user's text is not known before the next character
 #       _first_words      in words behind such a call, which are text unless a mark of JSON follows
 #     after a mistake
-#       _until_end_tag    what stands here can't be read; only an end tag ends it
+#       _until_end_tag    what stands here can't be read, or may be the rest of JSON that a bracket
+#                         too many has closed (`trailing_text`); only an end tag ends it
 #
 #     _begin --> _fence_marks --> _fence_info --> _begin
 #       |  \--> _name <--> _behind_name <--> _call_id
@@ -35,9 +36,6 @@
 #              \--> _first_words
 #     anywhere: a mistake --> _until_end_tag
 #
-# A mistake is also what stands behind complete JSON and may be the rest of it (`trailing_text`): a
-# bracket too many may have closed the call too early.
-#
 # A block is closed in one of four ways: whole (`_close_whole`), cut by the end of the text
 # (`_close_cut`), broken (`_close_broken`: an issue takes the place of what can't be read), or as
 # text (`_close_as_text`: in a code block, what doesn't begin like a call is none).
@@ -45,30 +43,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from lutumpy.text_tools.json_scanner import JsonScanner
+from lutumpy.text_tools.block_calls import BlockValue, read_broken, read_cut, read_whole
+from lutumpy.text_tools.block_tags import BlockTags
 from lutumpy.text_tools.protocol import ParsedCall
-from lutumpy.text_tools.syntax import CallSyntax
-from lutumpy.text_tools.tag_search import TagSearch, end_of
-from lutumpy.text_tools.trailing_text import (
-    JSON_MARK,
-    begins_json_rest,
-    begins_value,
-    ends_json_key,
-    rest_detail,
-)
-from lutumpy.text_tools.written_calls import (
-    CallForm,
-    broken_calls,
-    broken_detail,
-    cut_calls,
-    cut_detail,
-    element_call,
-    read_name,
-)
+from lutumpy.text_tools.tag_search import end_of
+from lutumpy.text_tools.trailing_text import JSON_MARK, begins_rest, begins_value, ends_key
+from lutumpy.text_tools.written_calls import cut_detail
 
-__all__ = ["Block", "BlockTags"]
+__all__ = ["Block"]
 
 _SPACE = re.compile(r"\s*")
 _FENCE = re.compile(r"[`~]+")
@@ -76,39 +60,6 @@ _INFO = re.compile(r"[\w+#. \t-]*")
 _NAME = re.compile(r"[\w.:-]*")
 _ID = re.compile(r"[\w-]*")
 _WORDS = re.compile(r"[\w \t-]*")
-
-
-class BlockTags:
-    """What is looked for in the blocks of one syntax.
-
-    Args:
-        syntax: How its calls are written.
-        starts: The start tags of all syntaxes of the parser.
-    """
-
-    __slots__ = ("after_name", "ends", "ends_or_starts", "form", "syntax")
-
-    def __init__(self, syntax: CallSyntax, starts: Sequence[str]) -> None:
-        self.syntax: CallSyntax = syntax
-        self.ends: TagSearch = TagSearch(syntax.ends)
-        self.ends_or_starts: TagSearch = TagSearch([*syntax.ends, *starts])
-        self.after_name: TagSearch = TagSearch(
-            [tag for tag in (syntax.name_end, syntax.call_id) if tag]
-        )
-        self.form: CallForm = CallForm(
-            syntax.spelled("tool_name", "{...}"), has_ids=syntax.call_id is not None
-        )
-
-
-class _Value:
-    """A JSON value in the block, with the bare name before it where there is one."""
-
-    __slots__ = ("name", "scanner", "start")
-
-    def __init__(self, name: str | None, start: int) -> None:
-        self.name = name
-        self.start = start
-        self.scanner = JsonScanner(start, calls=name is None)
 
 
 class Block:
@@ -133,7 +84,6 @@ class Block:
         "_body_end",
         "_fence_length",
         "_in_fence",
-        "_is_attached",
         "_length",
         "_name_pieces",
         "_problem",
@@ -168,11 +118,9 @@ class Block:
         self._in_fence = False
         self._name_pieces: list[str] = []
         self._bare_name: str | None = None
-        self._values: list[_Value] = []
+        self._values: list[BlockValue] = []
         # Behind a self-ending call: text that belongs to the block only if another call follows.
         self._undecided: list[str] = []
-        # Whether the words behind it follow without white space.
-        self._is_attached = False
         # Whether a separator stands behind the last call, so that another call has to follow.
         self._separated = False
         # Where the body of a broken block ends, before the end tag; -1 as long as that is unknown.
@@ -195,7 +143,7 @@ class Block:
         """The text has ended in the block, with `rest` not taken yet."""
         state = self._state
         if state in (self._behind_self_ending, self._first_words):
-            if self._separated and self._separator_is_json():
+            if self._separated and self._tags.separator_is_json:
                 self._take_undecided()
                 self._close_broken()
             else:
@@ -309,7 +257,7 @@ class Block:
     # --- the JSON ----------------------------------------------------------------------------
 
     def _begin_value(self, name: str | None) -> None:
-        self._values.append(_Value(name, self._length))
+        self._values.append(BlockValue(name, self._length))
         self._state = self._in_json
 
     def _in_json(self, text: str, pos: int) -> int:
@@ -340,10 +288,9 @@ class Block:
             if is_end and self._separated:
                 self._break()
                 return pos
-            if is_end:
-                pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif search.begins_at(text, pos) or _ends_in_bracket(text, pos):
+            return self._take(text, pos, pos + len(found)) if is_end else pos
+        if search.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
             self.waiting = True
         elif self._begins_call(text, pos):
             self._separated = False
@@ -353,7 +300,7 @@ class Block:
         elif char in ",;":
             self._separated = True
             pos = self._take(text, pos, pos + 1)
-        elif begins_json_rest(text, pos):
+        elif begins_rest(text, pos):
             self._break()
         else:
             self._state = self._dropped_text
@@ -376,8 +323,7 @@ class Block:
         search = self._tags.ends_or_starts
         found = search.search(text, pos)
         stop = search.beginning(text, pos) if found is None else found.start()
-        mark = JSON_MARK.search(text[pos:stop])
-        if mark is not None:
+        if JSON_MARK.search(text[pos:stop]) is not None:
             self._break()
             return pos
         self._take(text, pos, stop)
@@ -399,23 +345,23 @@ class Block:
         char = text[pos]
         if self._in_fence and char in "`~":
             return self._take_fence_end(text, pos)
-        found = self._tags.ends_or_starts.at(text, pos)
+        search = self._tags.ends_or_starts
+        found = search.at(text, pos)
         if found is not None:
             if found in syntax.ends:
                 self._take_undecided()
                 pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif self._tags.ends_or_starts.begins_at(text, pos) or _ends_in_bracket(text, pos):
+        elif search.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
             self.waiting = True
         elif syntax.separator is not None and text.startswith(syntax.separator, pos):
             self._separated = True
             self._undecided.append(syntax.separator)
             pos += len(syntax.separator)
-        elif begins_json_rest(text, pos):
+        elif begins_rest(text, pos):
             self._take_undecided()
             self._break()
         else:
-            self._is_attached = not self._undecided
             self._state = self._first_words
         return pos
 
@@ -434,7 +380,9 @@ class Block:
             return stop
         if stop == tag_start and found is None:
             self.waiting = True
-        elif stop < tag_start and ends_json_key(text[stop], attached=self._is_attached):
+            return stop
+        attached = not self._undecided or not self._undecided[0].isspace()
+        if stop < tag_start and ends_key(text[stop], attached=attached):
             self._take_undecided()
             self._break()
         else:
@@ -447,15 +395,12 @@ class Block:
             self._take_undecided()
             self._separated = False
             self._begin_value(None)
-        elif begins_json_rest(text, pos) or self._separator_is_json():
+        elif begins_rest(text, pos) or self._tags.separator_is_json:
             self._take_undecided()
             self._break()
         else:
             self._close_whole()
         return pos
-
-    def _separator_is_json(self) -> bool:
-        return begins_json_rest(self._tags.syntax.separator or "")
 
     def _take_fence_end(self, text: str, pos: int) -> int:
         """Take the fence that closes the one between the start tag and a self-ending call."""
@@ -505,9 +450,7 @@ class Block:
     def _close_whole(self) -> None:
         self.closed = True
         self.returned = "".join(self._undecided)
-        raw = "".join(self.raw)
-        for value in self._values:
-            self.calls += self._read_calls(raw, value)
+        self.calls = read_whole("".join(self.raw), self._values, self._tags.form)
         self.is_empty = not self.calls
 
     def _close_behind_text(self) -> None:
@@ -521,66 +464,22 @@ class Block:
 
     def _close_cut(self) -> None:
         self.closed = True
-        raw = "".join(self.raw)
-        if not self._values:
-            name = self._bare_name or ""
-            self.calls.append(ParsedCall(name, "", "truncated", cut_detail(name)))
-            return
-        *complete, last = self._values
-        for value in complete:
-            self.calls += self._read_calls(raw, value)
-        if last.name is None:
-            self.calls += cut_calls(raw, last.scanner, self._tags.syntax.ends, self._tags.form)
+        if self._values:
+            raw, ends = "".join(self.raw), self._tags.syntax.ends
+            self.calls = read_cut(raw, self._values, ends, self._tags.form)
         else:
-            written = raw[last.start :]
-            self.calls.append(ParsedCall(last.name, written, "truncated", cut_detail(last.name)))
+            name = self._bare_name or ""
+            self.calls = [ParsedCall(name, "", "truncated", cut_detail(name))]
 
     def _close_broken(self) -> None:
         self.closed = True
         raw = "".join(self.raw)
         end = self._body_end if self._body_end >= 0 else len(raw)
-        form = self._tags.form
-        if not self._values:
-            body = raw[len(self._tags.syntax.start) : end].strip()
-            self.calls.append(ParsedCall(self._bare_name or "", body, "malformed", self._problem))
-            return
-        # What can't be read reaches back to the last value that is a call for sure: behind one that
-        # closed too early, `, {"a": 2}]}}` is no call of its own.
-        index = len(self._values) - 1
-        while index > 0 and not self._holds_name(raw, self._values[index]):
-            index -= 1
-        for value in self._values[:index]:
-            self.calls += self._read_calls(raw, value)
-        last = self._values[index]
-        if last.scanner.done:
-            # The JSON can be read, but the text behind it may be its rest.
-            written = raw[last.start : end].rstrip()
-            detail = rest_detail(raw[last.scanner.offset : end], form.spelled)
-            if last.name is not None:
-                names = [last.name]
-            else:
-                names = [call.name for call in self._read_calls(raw, last)]
-            for name in names or [""]:
-                self.calls.append(ParsedCall(name, written, "malformed", detail))
-            return
-        detail = broken_detail(raw, last.start, last.scanner, form)
-        if last.name is None:
-            self.calls += broken_calls(raw, last.scanner, end, detail, form)
+        if self._values:
+            self.calls = read_broken(raw, self._values, end, self._tags.form)
         else:
-            written = raw[last.start : end].rstrip()
-            self.calls.append(ParsedCall(last.name, written, "malformed", detail))
-
-    def _holds_name(self, raw: str, value: _Value) -> bool:
-        if value.name is not None:
-            return True
-        return any(read_name(raw, element) for element in value.scanner.elements)
-
-    def _read_calls(self, raw: str, value: _Value) -> list[ParsedCall]:
-        """The calls of a complete JSON value."""
-        scanner = value.scanner
-        if value.name is not None:
-            return [ParsedCall(value.name, raw[value.start : scanner.offset])]
-        return [element_call(raw, element, self._tags.form) for element in scanner.elements]
+            body = raw[len(self._tags.syntax.start) : end].strip()
+            self.calls = [ParsedCall(self._bare_name or "", body, "malformed", self._problem)]
 
     # --- taking text -------------------------------------------------------------------------
 
@@ -597,8 +496,3 @@ class Block:
             self.raw.append(text[pos:stop])
             self._length += stop - pos
         return stop
-
-
-def _ends_in_bracket(text: str, pos: int) -> bool:
-    """Whether the rest of the text is a bracket that may begin an array of calls."""
-    return pos + 1 == len(text) and text[pos] == "["

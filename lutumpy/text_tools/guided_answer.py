@@ -32,7 +32,7 @@ from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedCall, ParsedText
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
-from lutumpy.text_tools.trailing_text import begins_json_rest, rest_detail
+from lutumpy.text_tools.trailing_text import begins_rest, rest_detail
 from lutumpy.text_tools.written_calls import (
     CallForm,
     broken_calls,
@@ -345,7 +345,7 @@ class GuidedScanner(TextMachine):
             pos = self._hold_space(text, pos)
         if pos == len(text):
             return pos
-        if self._whole and begins_json_rest(text[pos]):
+        if self._whole and begins_rest(text[pos]):
             return self._hold_against_calls(pos)
         self._release_whole()
         return self._treat_as_text(pos)

@@ -31,7 +31,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lutumpy.text_tools.block import Block, BlockTags
+from lutumpy.text_tools.block import Block
+from lutumpy.text_tools.block_tags import BlockTags
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, check_distinct, end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine

@@ -15,9 +15,9 @@ from lutumpy.plain.preview import shorten
 
 __all__ = [
     "JSON_MARK",
-    "begins_json_rest",
+    "begins_rest",
     "begins_value",
-    "ends_json_key",
+    "ends_key",
     "rest_detail",
     "stands_apart",
 ]
@@ -37,12 +37,12 @@ _WORD_ELEMENT = re.compile(r"\s*,\s*[\w.+-]+\s*(?:\]\s*)?")
 _MOST_SHOWN = 30
 
 
-def begins_json_rest(text: str, pos: int = 0) -> bool:
+def begins_rest(text: str, pos: int = 0) -> bool:
     """Whether text directly behind a call's JSON begins like more of that JSON."""
     return text.startswith(_REST_BEGINNINGS, pos) or _ARRAY.match(text, pos) is not None
 
 
-def ends_json_key(char: str, *, attached: bool) -> bool:
+def ends_key(char: str, *, attached: bool) -> bool:
     """Whether words behind a call's JSON with `char` behind them may be the rest of a key or value.
 
     Args:

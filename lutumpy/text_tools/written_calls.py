@@ -22,6 +22,7 @@ __all__ = [
     "cut_calls",
     "cut_detail",
     "element_call",
+    "may_become_call",
     "read_name",
 ]
 
@@ -122,7 +123,7 @@ def _split_last(
     named, last = elements[index], elements[-1]
     if named.end >= 0 and read_name(raw, named):
         if scanner.broken is None:
-            is_continued = named is not last and not _may_become_call(raw, last)
+            is_continued = named is not last and not may_become_call(raw, last)
         else:
             is_continued = not stands_apart(raw[named.end : end])
         if is_continued:
@@ -132,7 +133,7 @@ def _split_last(
     return _read_elements(raw, elements[:-1], form), last
 
 
-def _may_become_call(raw: str, element: Element) -> bool:
+def may_become_call(raw: str, element: Element) -> bool:
     """Whether an element in which the text was cut may be the beginning of a call."""
     return element.is_object and all(
         raw[member.key_start : member.key_end] in _CALL_KEYS for member in element.members

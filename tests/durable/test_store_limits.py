@@ -388,7 +388,7 @@ def test_a_column_that_holds_no_json_is_a_store_error(tmp_path: Path, written: s
             with closing(sqlite3.connect(path)) as other, other:
                 names = other.execute("SELECT name FROM sqlite_master WHERE name LIKE '%sessions'")
                 other.execute(f"UPDATE {names.fetchone()[0]} SET state = ?", (written,))
-            for read in (store.load("s"), store.claim("s")):
+            for read in (store.session("s"), store.claim("s")):
                 with pytest.raises(StoreError, match="is not JSON") as raised:
                     await read
                 assert raised.value.kind == "damaged"

@@ -194,8 +194,9 @@ def test_what_cannot_be_read_reaches_back_to_the_last_call_C5_T2() -> None:
     ):
         _, [call] = read(TagToolParser(), f"[TOOL_CALL]{body}[/TOOL_CALL]")
         assert (call.name, call.problem) == ("delete", "malformed"), body
-    _, [call] = read(TagToolParser(), f'[TOOL_CALL][{early}, {{"p": 2')
-    assert (call.name, call.problem) == ("delete", "truncated")
+    for body in (f'[{early}, {{"p": 2', f'{early}, {{"p": 2', f'{early} {{"p": 2'):
+        _, [call] = read(TagToolParser(), f"[TOOL_CALL]{body}")
+        assert (call.name, call.problem) == ("delete", "truncated")
     _, found = read(TagToolParser(), f'[TOOL_CALL][{DELETE}, {{"name": "look" oops}}][/TOOL_CALL]')
     assert [(one.name, one.problem) for one in found] == [("delete", None), ("look", "malformed")]
 

@@ -389,6 +389,7 @@ NAMES: Mapping[str, str] = {
 LATER = {"lutumpy.apis", "lutumpy.rules.hosts"}
 
 
+@functools.cache
 def names_of_providers(name: str) -> frozenset[str]:
     """The words in names and texts of a module's code; what comments and docstrings say is free."""
     tree = ast.parse(MODULES[name].read_text())

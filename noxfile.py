@@ -301,6 +301,14 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST)
+def words(session: nox.Session) -> None:
+    """Every word of the newest SDKs is in the table of how each is treated, and is treated so."""
+    session.install("-e", EDITABLE)
+    session.install("--upgrade", "anthropic", "boto3", "google-genai", "openai")
+    session.run("python", "tests/sdk_words/check.py")
+
+
+@nox.session(python=NEWEST)
 def npm(session: nox.Session) -> None:
     """The tool runners of the official SDKs from npm, against the test server."""
     if not all(map(shutil.which, ("node", "npm"))):

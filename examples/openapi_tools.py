@@ -110,10 +110,10 @@ async def serve() -> AsyncIterator[str]:
 # --- the program ----------------------------------------------------------------------------------
 
 
-async def talk(llm: Model, client: httpx2.AsyncClient, question: str) -> str:
+async def talk(llm: Model, client: httpx2.AsyncClient, base: str, question: str) -> str:
     async def send(request: OperationRequest) -> Any:
         answer = await client.request(
-            request.method, request.target, headers=request.headers, content=request.content
+            request.method, request.url_at(base), headers=request.headers, content=request.content
         )
         if answer.is_error:
             raise ToolError(f"{answer.status_code}: {answer.text}")
@@ -165,7 +165,7 @@ async def main() -> None:
     key = {"authorization": "Bearer a key"}
     try:
         async with serve() as url, httpx2.AsyncClient(base_url=url, headers=key) as client:
-            print(await talk(llm, client, "Pay half of the paid order back."))
+            print(await talk(llm, client, url, "Pay half of the paid order back."))
     except AdapterError as error:
         parser.exit(2, f"{error}\n")
 

@@ -32,6 +32,7 @@ __all__ = [
     "api_names",
     "api_row",
     "by_name",
+    "is_built_in",
     "remove_api",
     "serves",
     "serving",
@@ -161,6 +162,7 @@ _TABLE: dict[Api, ApiRow] = {
         ),
     )
 }
+_BUILT_IN = frozenset(_TABLE)
 # Looking entry points up takes milliseconds, so it is done once; until all of them could be loaded
 # it is done again, so that a broken one is named to everybody who asks.
 _installed_is_loaded = False
@@ -204,6 +206,11 @@ def api_names() -> tuple[Api, ...]:
     """
     _load_installed()
     return tuple(_TABLE)
+
+
+def is_built_in(name: Api) -> bool:
+    """Whether an API is one of this library's own, and none that a program or a package added."""
+    return name in _BUILT_IN
 
 
 def api_row(name: Api) -> ApiRow:
@@ -266,5 +273,5 @@ def _load_installed() -> None:
 
 
 def by_name(role: Role) -> Mapping[Api, Any]:
-    """What serves each API in a role, of those that have it."""
+    """What serves each API in a role, of those that have it; the built-in ones first."""
     return {name: serving(name, role) for name in api_names() if serves(name, role)}

@@ -20,6 +20,7 @@ from lutumpy.core.items import AssistantTurn, Message, ToolResults, Usage
 from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Unsettled
 from lutumpy.errors import TranscriptError
+from lutumpy.plain.safe_text import safe_repr
 
 FORMAT = "lutumpy.session"
 VERSION = 2
@@ -78,12 +79,13 @@ def load_session(
     if type(version) is not int or version not in READABLE:
         readable = " and ".join([str(known) for known in READABLE])
         raise TranscriptError(
-            f"the dump has the version {version!r}, this release reads {readable}; "
+            f"the dump has the version {safe_repr(version)}, this release reads {readable}; "
             "nothing was loaded"
         )
     if data.get("format", FORMAT) != FORMAT:
         raise TranscriptError(
-            f"the dump has the format {data['format']!r}, not {FORMAT!r}; nothing was loaded"
+            f"the dump has the format {safe_repr(data['format'])}, not {FORMAT!r}; "
+            "nothing was loaded"
         )
     refused = data.get("refused")
     if refused is not None and not (isinstance(refused, list) and all(map(_is_pair, refused))):

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import FrameType
+from types import FrameType, coroutine
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from lutumpy import (
     Complete,
     DroppedRoundError,
     Finished,
+    HookError,
     LutumpyError,
     NeedsTools,
     Reject,
@@ -625,6 +626,58 @@ def test_hooks_that_were_interrupted_leave_the_round_as_decoded_or_gave_it_to_a_
     assert list(places(interrupted))
 
 
+def plan_by_signal_of_a_hook(round: Any) -> None:
+    """Two hooks' edits, and an exception of the second: the interrupt meets what comes after it."""
+
+    def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        if call.metadata.id == "call_c":
+            raise Interrupt
+        return RunNormally(call.input)
+
+    round.apply_hooks_sync(edit)
+
+
+def plan_cancelled_while_a_hook_waits(round: Any) -> None:
+    """A hook edits and waits; the task is cancelled, and the interrupt meets what comes then."""
+
+    @coroutine
+    def wait() -> Any:
+        yield
+
+    async def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        await wait()
+        return RunNormally(call.input)
+
+    planning = round.apply_hooks(edit)
+    planning.send(None)
+    planning.throw(Interrupt)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # interrupted before it began
+@pytest.mark.parametrize("plan_with", [plan_by_signal_of_a_hook, plan_cancelled_while_a_hook_waits])
+def test_hooks_that_raise_and_are_interrupted_as_well_leave_the_round_as_decoded_K3a_H2(
+    plan_with: Callable[[Any], None],
+) -> None:
+    calls = [("call_a", '{"key":"a"}'), ("call_b", '{"kye":"b"}'), ("call_c", '{"key":"c"}')]
+
+    def interrupted(place: int, event: str) -> bool:
+        scene = Scene("openai_chat")
+        outcome = Tools.offer().read(turn_of("openai_chat", calls), scene.session)
+        assert isinstance(outcome, NeedsTools)
+        round = outcome.round
+        reached = run_until(lambda: plan_with(round), place, event)
+        assert [call.input.key for call in round.calls] == ["a", "c"]
+        # Nothing is left behind that hinders or changes the next plan.
+        plan = round.apply_hooks_sync(lambda call: RunNormally())
+        assert [call.input.key for call in plan.pending] == ["a", "c"]
+        plan.commit(scene.session, scene.results(PlanAsRound(plan)))
+        return reached
+
+    assert list(places(interrupted))
+
+
 class PlanAsRound:
     """The pending calls of a plan under the name that those of a round have."""
 
@@ -685,6 +738,8 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
         if inside is not None and not _in_finalizer(frame) and not _in_coverage(frame):
             raise Interrupt
 
+    work(-1)  # pydantic imports something then; an interrupted import leaves its file open
+    session.push_user("Next.")
     before = signal.signal(signal.SIGALRM, ring)
     interrupted = 0
     try:
@@ -705,6 +760,71 @@ def test_signals_at_any_moment_leave_a_session_that_goes_on_K3a(api: str) -> Non
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted
+
+
+@pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="the platform has no timers that signal"
+)
+def test_signals_while_hooks_edit_and_raise_leave_inputs_as_decoded_K3a_H2() -> None:
+    """Real ones, one after another, aimed at what comes after an exception of a hook."""
+    if sys.gettrace() is not None:
+        pytest.skip("a tracer holds locks that an exception from a signal would leave locked")
+    calls = [(f"call_{number}", json.dumps({"key": f"k{number}"})) for number in range(4)]
+    turn = turn_of("openai_chat", calls)
+    keys = [f"k{number}" for number in range(4)]
+    left = 0
+
+    def edit(call: Any) -> Any:
+        call.input.key = "edited in place"
+        if call.metadata.id == "call_3":
+            raise ValueError("no")
+        return RunNormally(call.input)
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        nonlocal left
+        if not left or _in_finalizer(frame) or _in_coverage(frame):
+            return
+        left -= 1
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, 0.000005)
+        raise Interrupt
+
+    def interrupted(round: ToolRound[Any], seconds: float) -> bool:
+        nonlocal left
+        try:
+            left = 2
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with pytest.raises(HookError):
+                round.apply_hooks_sync(edit)
+        except Interrupt:
+            return True
+        finally:
+            left = 0
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return False
+
+    before = signal.signal(signal.SIGALRM, ring)
+    count = 0
+    try:
+        for number in range(examples(1500)):
+            session = Session()
+            session.push_user("go")
+            outcome = Tools.offer().read(turn, session)
+            assert isinstance(outcome, NeedsTools)
+            try:
+                count += interrupted(outcome.round, 0.00001 + (number % 60) * 0.000005)
+            except Interrupt:  # the second one, on the way out
+                left = 0
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                count += 1
+            assert [call.input.key for call in outcome.round.calls] == keys
+            plan = outcome.round.apply_hooks_sync(lambda call: RunNormally())
+            assert [call.input.key for call in plan.pending] == keys
+            plan.discard()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert count
 
 
 # --- rounds that were dropped ---------------------------------------------------------------------

@@ -35,6 +35,7 @@ _PASSING_TYPES = frozenset(
         "server_error",
         "server_overloaded",
         "timeout_error",
+        "vector_store_timeout",
     }
 )
 _LONGEST_MESSAGE = 2000

@@ -13,7 +13,7 @@ from lutumpy.plain.safe_text import safe_repr
 # What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
 # the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's
 # tests returns. All of them are read here.
-__all__ = ["SdkReply", "read_reply", "reply_object"]
+__all__ = ["SdkReply", "input_transformations", "read_reply", "reply_object"]
 
 
 class SdkReply(NamedTuple):
@@ -78,6 +78,14 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
             provider=provider,
         )
     return value
+
+
+def input_transformations(reply: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """What a provider says it changed of a request, as a turn keeps it: copies of the entries."""
+    entries = reply.get("input_transformations")
+    if not entries or not isinstance(entries, list):
+        return ()
+    return tuple([json_values.clean(entry) for entry in entries if isinstance(entry, dict)])
 
 
 def _parse_reply(data: bytes | bytearray | str, provider: str) -> Any:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Iterator, Mapping
+
 __all__ = ["is_closed_client", "is_unsent"]
 
-# Of the HTTP stack: not even the connection came, or the request could not be written down.
+# Of the HTTP stacks: not even the connection came, or the request could not be written down.
 _UNSENT = frozenset(
     {
+        # httpx, some of them requests too
         "ConnectError",
         "ConnectTimeout",
         "InvalidURL",
@@ -14,6 +18,29 @@ _UNSENT = frozenset(
         "PoolTimeout",
         "ProxyError",
         "UnsupportedProtocol",
+        # urllib3
+        "ConnectTimeoutError",
+        "LocationValueError",
+        "NewConnectionError",
+        # aiohttp
+        "ClientConnectorError",
+        "ClientHttpProxyError",
+        "ConnectionTimeoutError",
+    }
+)
+
+# Failures of TLS that come before anything else is written. A server's certificate is checked on
+# this side, so the client doesn't go on; the others say that the two have no protocol in common.
+_HANDSHAKE_REASONS = frozenset(
+    {
+        "CERTIFICATE_VERIFY_FAILED",
+        "NO_PROTOCOLS_AVAILABLE",
+        "NO_SHARED_CIPHER",
+        "SSLV3_ALERT_HANDSHAKE_FAILURE",
+        "TLSV1_ALERT_PROTOCOL_VERSION",
+        "TLSV1_UNRECOGNIZED_NAME",
+        "UNSUPPORTED_PROTOCOL",
+        "WRONG_VERSION_NUMBER",
     }
 )
 
@@ -32,14 +59,29 @@ def is_unsent(error: BaseException) -> bool:
     # A missing key is a plain TypeError where the SDK notices it when it builds the request.
     if isinstance(error, TypeError) or (kinds & _SDK_ROOTS and "APIError" not in kinds):
         return True
-    found: BaseException | None = error
-    while found is not None:
-        if _names(found) & _UNSENT:
-            return True
-        if is_closed_client(found):
-            return True
-        found = found.__cause__
-    return False
+    return any(
+        _names(found) & _UNSENT or is_closed_client(found) or _is_refused_handshake(found)
+        for found in _with_causes(error)
+    )
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it was made from, wherever the HTTP stacks keep them."""
+    waiting: list[object] = [error]
+    seen: set[int] = set()
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, BaseException) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        kwargs = getattr(found, "kwargs", None)
+        inner = kwargs.get("error") if isinstance(kwargs, Mapping) else None
+        waiting += [found.__cause__, *found.args, getattr(found, "reason", None), inner]
+
+
+def _is_refused_handshake(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLError) and error.reason in _HANDSHAKE_REASONS
 
 
 def is_closed_client(error: BaseException) -> bool:

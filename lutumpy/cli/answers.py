@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from lutumpy import AssistantTurn, LutumpyError, StreamDecoder
-from lutumpy.apis import Api, by_name, serving
+from lutumpy.apis import Api, by_name, is_built_in, serving
 from lutumpy.cli.reading import Value, read_text
 from lutumpy.rules.shape import AnswerForm, ApiRules, Signs
 
@@ -84,15 +84,15 @@ def is_event(value: Mapping[str, Any]) -> bool:
 
 
 def _api_of_marks(start: str) -> Api | None:
-    # The longest mark counts: a short one may also be a word of a schema that a request's echo
-    # repeats.
+    # The longest mark of a built-in API counts: a short one may also be a word of a schema that a
+    # request's echo repeats. Without one the longest of an added API does.
     found = [
-        (len(mark), api)
+        (is_built_in(api), len(mark), api)
         for api, sign in _signs().items()
         for mark in sign.stream_marks
         if mark in start
     ]
-    return max(found)[1] if found else None
+    return max(found)[2] if found else None
 
 
 def _looks_like(value: Any, form: AnswerForm) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutumpy import Transcript
@@ -40,6 +41,8 @@ def convert_tools(
         return _fields_of(list(tools), target), []
     reading: ApiRules = serving(source, "rules")
     writing: ApiRules = serving(target, "rules")
+    # Where an API refuses names that others take, its adapter knows what stands in their place.
+    names = getattr(serving(target, "adapter"), "tool_names", None)
     converted: list[Any] = []
     left_out: list[str] = []
     for tool in tools:
@@ -48,6 +51,8 @@ def convert_tools(
             left_out.append(tool_name(tool, source))
         else:
             # A schema that is strict at one provider isn't at the other, so the tool goes without.
+            if names is not None:
+                declared = replace(declared, name=names(declared.name))
             converted.append(writing.write_tool(declared))
     return _fields_of(converted, target), left_out
 

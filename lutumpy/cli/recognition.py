@@ -11,15 +11,24 @@
 #
 # Where more than one API is left the user is asked. Picking the likeliest would check some
 # histories against rules that they were never written for, and nobody would see that it did.
+#
+# An API that a program or a package adds may lay its documents out as a built-in one does. So the
+# built-in ones are asked first, as if there were no other, and an added one counts where they
+# recognise nothing, or where the document has a sign of it that no built-in API knows:
+#
+#     only the added one has signs                    it is the added one
+#     the built-in one has signs of its own as well   whose rules refuse nothing; or else both are
+#                                                     named
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from lutumpy.apis import Api, by_name
+from lutumpy.apis import Api, by_name, is_built_in
 from lutumpy.cli.answers import api_of_answer
-from lutumpy.rules.shape import ApiRules, Signs
+from lutumpy.doctor import is_compatible
+from lutumpy.rules.shape import ApiRules, HistoryContext, Signs
 
 __all__ = [
     "ADDRESS_KEYS",
@@ -33,6 +42,22 @@ __all__ = [
 
 ADDRESS_KEYS = ("host", "base_url", "url")
 """Where a recorder says whom a request went to; no API has a parameter of these names."""
+
+Sign: TypeAlias = tuple[str, str]
+"""Something in a document that speaks for an API: what it is, as `role`, and its text."""
+
+# What nearly every API has, so that no row can claim it for its own.
+_COMMON: frozenset[Sign] = frozenset([
+    *(("message key", key) for key in "role content type id name status".split()),
+    *(("role", role) for role in "system developer user assistant".split()),
+    *(("part", kind) for kind in "text image file".split()),
+    *(("part key", key) for key in "text image".split()),
+    *(("tool key", key) for key in "type name description parameters function strict".split()),
+    *(("tool", kind) for kind in "function custom".split()),
+    *(("choice", kind) for kind in "auto any none required function tool".split()),
+    ("tool", "nested"),
+    ("choice", "word"),
+])  # fmt: skip
 
 
 def address_of(data: Mapping[str, Any]) -> str | None:
@@ -50,12 +75,26 @@ def apis_of_address(data: Mapping[str, Any]) -> tuple[Api, ...]:
     if not isinstance(url, str):
         return ()
     path = url.partition("?")[0].rstrip("/")
-    return tuple([api for api, rules in _rules().items() if path.endswith(rules.SHAPE.paths)])
+    apis = [api for api, rules in _rules().items() if path.endswith(rules.SHAPE.paths)]
+    at_home = [api for api in apis if not is_built_in(api) and _is_host_of(api, url)]
+    return tuple(at_home or [api for api in apis if is_built_in(api)] or apis)
+
+
+def _is_host_of(api: Api, url: str) -> bool:
+    """Whether an address is at the vendor of an API."""
+    try:
+        return not is_compatible(api, url)
+    except ValueError:
+        return False
 
 
 def has_conversation(value: Mapping[str, Any]) -> bool:
     """Whether an object has a key under which some API has its messages."""
-    return any(rules.SHAPE.messages_key in value for rules in _rules().values())
+    for api, rules in _rules().items():
+        # A message has a role, and may have a content that is an added API's conversation.
+        if rules.SHAPE.messages_key in value and (is_built_in(api) or "role" not in value):
+            return True
+    return False
 
 
 def is_message(value: Any) -> bool:
@@ -76,7 +115,20 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     """The APIs that a request body may be meant for: one, several where nothing tells them apart,
     or none.
     """
-    known = _rules()
+
+    def list_signs(known: Mapping[Api, ApiRules], api: Api) -> set[Sign]:
+        key = known[api].SHAPE.messages_key
+        entries = _entries_of(body.get(key))
+        found = set(_signs_of_request(body, entries, known[api].SIGNS))
+        return found | {("conversation", key)} if entries else found
+
+    def refuses(rules: ApiRules) -> bool:
+        return any(problem.certainty == "refused" for problem in rules.check_request(body))
+
+    return _recognise(lambda known: _apis_of_body(body, known), list_signs, refuses)
+
+
+def _apis_of_body(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
     candidates = _candidates(body, known)
     if len(candidates) < 2:
         return candidates or _resuming(body, known)
@@ -86,7 +138,7 @@ def apis_of_body(body: Mapping[str, Any]) -> tuple[Api, ...]:
     if "model" in body:
         candidates = _naming_models(candidates, known)
     signs = _of_their_form(messages, {api: known[api].SIGNS for api in candidates})
-    voted = [api for api in signs if _has_signs(body, messages, signs[api])]
+    voted = [api for api in signs if any(_signs_of_request(body, messages, signs[api]))]
     if voted:
         return tuple(voted)
     fitting = _fitting(messages, signs)
@@ -133,8 +185,20 @@ def _resuming(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tuple[A
 def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
     """The APIs that a bare list of messages or items may be written for."""
     entries = list(messages)
-    signs = _of_their_form(entries, {api: rules.SIGNS for api, rules in _rules().items()})
-    voted = [api for api in signs if _speak_for(entries, signs[api])]
+
+    def list_signs(known: Mapping[Api, ApiRules], api: Api) -> set[Sign]:
+        return set(_signs_of_messages(entries, known[api].SIGNS))
+
+    def refuses(rules: ApiRules) -> bool:
+        found = rules.check_history(entries, HistoryContext())
+        return any(problem.certainty == "refused" for problem in found)
+
+    return _recognise(lambda known: _apis_of_messages(entries, known), list_signs, refuses)
+
+
+def _apis_of_messages(entries: Sequence[Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
+    signs = _of_their_form(entries, {api: rules.SIGNS for api, rules in known.items()})
+    voted = [api for api in signs if any(_signs_of_messages(entries, signs[api]))]
     # A list of Responses may hold messages as Chat spells them, so its own items decide.
     strongest = [api for api in voted if signs[api].outweighs]
     return tuple(strongest or voted) or _fitting(entries, signs)
@@ -183,55 +247,97 @@ def _fitting(messages: Sequence[Any], signs: Mapping[Api, Signs]) -> tuple[Api, 
 # --- Votes ---------------------------------------------------------------------------------------
 
 
-def _has_signs(body: Mapping[str, Any], messages: Sequence[Any], signs: Signs) -> bool:
-    """Whether anything in a request speaks for an API."""
-    tools = body.get("tools")
-    return (
-        bool(signs.body_keys & body.keys())
-        or _speak_for(messages, signs)
-        or any(_is_own_tool(tool, signs) for tool in (tools if isinstance(tools, list) else ()))
-        or _is_own_choice(body.get("tool_choice"), signs)
-    )
+def _recognise(
+    apis_among: Callable[[Mapping[Api, ApiRules]], tuple[Api, ...]],
+    list_signs: Callable[[Mapping[Api, ApiRules], Api], set[Sign]],
+    refuses: Callable[[ApiRules], bool],
+) -> tuple[Api, ...]:
+    """The APIs that a document may be for; an added one that only shares what a built-in one has
+    isn't among them.
+
+    Args:
+        apis_among: The APIs that the document may be for, of some.
+        list_signs: What speaks for an API in it.
+        refuses: Whether the rules of an API refuse it.
+    """
+    known = _rules()
+    built_in = {api: rules for api, rules in known.items() if is_built_in(api)}
+    added = {api: rules for api, rules in known.items() if api not in built_in}
+    found = apis_among(built_in)
+    others = apis_among(added) if added else ()
+    if not found or not others:
+        return found or others
+    taken: set[Sign] = set(_COMMON)
+    for api, rules in built_in.items():
+        taken |= list_signs(built_in, api)
+        taken |= {("parameter", key) for key in getattr(rules, "PARAMETERS", ())}
+    told = {api: list_signs(added, api) for api in others}
+    chosen = [api for api in others if told[api] - taken]
+    if not chosen:
+        return found
+    shared = set().union(*[told[api] for api in chosen])
+    rivals = [api for api in found if list_signs(built_in, api) - shared - _COMMON]
+    if not rivals:
+        return tuple(chosen)
+    taking = [api for api in (*rivals, *chosen) if not refuses(known[api])]
+    return (taking[0],) if len(taking) == 1 else (*rivals, *chosen)
 
 
-def _speak_for(messages: Iterable[Any], signs: Signs) -> bool:
-    return any(_speaks_for(message, signs) for message in messages if isinstance(message, Mapping))
+def _signs_of_request(
+    body: Mapping[str, Any], messages: Sequence[Any], signs: Signs
+) -> Iterator[Sign]:
+    """What speaks for an API in a request."""
+    yield from [("parameter", key) for key in body if key in signs.body_keys]
+    yield from _signs_of_messages(messages, signs)
+    for tool in _entries_of(body.get("tools")):
+        yield from _signs_of_tool(tool, signs)
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, Mapping) else None
+    if isinstance(kind, str) and kind in signs.choice_types:
+        yield "choice", kind
+    if isinstance(choice, str) and signs.choice_is_word:
+        yield "choice", "word"
 
 
-def _speaks_for(message: Mapping[str, Any], signs: Signs) -> bool:
-    role = message.get("role")
+def _signs_of_messages(messages: Iterable[Any], signs: Signs) -> Iterator[Sign]:
+    """What speaks for an API in a list of messages or items."""
+    for message in messages:
+        if isinstance(message, Mapping):
+            yield from _signs_of_message(message, signs)
+
+
+def _signs_of_message(message: Mapping[str, Any], signs: Signs) -> Iterator[Sign]:
+    role, kind = message.get("role"), message.get("type")
     if isinstance(role, str) and role in signs.roles:
-        return True
-    if signs.message_keys & message.keys() or _matches(signs.item_types, message.get("type")):
-        return True
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    if any(isinstance(part, Mapping) and _has_own_key(part, signs) for part in parts):
-        return True
-    return any(_matches(signs.part_types, kind) for kind in _part_types(content))
+        yield "role", role
+    yield from [("message key", key) for key in message if key in signs.message_keys]
+    if _matches(signs.item_types, kind):
+        yield "item", str(kind)
+    for part in _entries_of(message.get("content")):
+        if not isinstance(part, Mapping):
+            continue
+        if "type" not in part:
+            yield from [("part key", key) for key in part if key in signs.part_keys]
+        if _matches(signs.part_types, part.get("type")):
+            yield "part", str(part["type"])
 
 
-def _part_types(content: Any) -> Iterator[Any]:
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, Mapping):
-            yield part.get("type")
+def _entries_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-def _is_own_tool(tool: Any, signs: Signs) -> bool:
+def _signs_of_tool(tool: Any, signs: Signs) -> Iterator[Sign]:
     if not isinstance(tool, Mapping):
-        return False
+        return
     kind = tool.get("type")
     # {"type": "function", "function": {...}}: what the tool says is nested.
     if isinstance(kind, str) and isinstance(tool.get(kind), Mapping):
-        return signs.nests_tools
-    return bool(signs.tool_keys & tool.keys()) or _matches(signs.tool_types, kind)
-
-
-def _is_own_choice(choice: Any, signs: Signs) -> bool:
-    if isinstance(choice, Mapping):
-        kind = choice.get("type")
-        return isinstance(kind, str) and kind in signs.choice_types
-    return isinstance(choice, str) and signs.choice_is_word
+        if signs.nests_tools:
+            yield "tool", "nested"
+        return
+    yield from [("tool key", key) for key in tool if key in signs.tool_keys]
+    if _matches(signs.tool_types, kind):
+        yield "tool", str(kind)
 
 
 def _matches(pattern: Any, value: Any) -> bool:

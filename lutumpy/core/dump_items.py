@@ -54,7 +54,15 @@ __all__ = [
     "load_usage",
 ]
 
-WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+WRONG = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 """What reading a value of another shape raises."""
 
 _BLOCKS: dict[str, type[Any]] = {
@@ -64,6 +72,7 @@ _BLOCKS: dict[str, type[Any]] = {
     "call": CallBlock,
     "opaque": OpaqueBlock,
 }
+_MOST = 2**63 - 1
 # Types of a block's fields, where they aren't text; and those that may be `None`.
 _BOOLS = frozenset({"signed", "as_object", "incomplete"})
 _OPTIONAL = frozenset({"id_field", "problem", "server_label"})
@@ -107,8 +116,24 @@ def dump_item(item: Item) -> dict[str, Any]:
         "usage": dump_usage(item.usage),
         **{name: getattr(item, name) for name in _TURN_FIELDS},
         **{name: True for name in _TURN_FLAGS if getattr(item, name)},
+        **_dump_transformations(item),
         **_dump_verbatim(item),
     }
+
+
+def _dump_transformations(turn: AssistantTurn) -> dict[str, Any]:
+    # Nearly all turns have none. They are left out then, so that earlier releases can read the
+    # dump. The copies are the dump's own.
+    if not turn.input_transformations:
+        return {}
+    return {"input_transformations": json_values.clean(turn.input_transformations)}
+
+
+def _load_transformations(data: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    entries = expect(data.get("input_transformations", []), list, "input_transformations")
+    for entry in entries:
+        expect(entry, dict, "an entry of input_transformations")
+    return tuple(json_values.clean(entries))
 
 
 def _dump_verbatim(item: Item) -> dict[str, Any]:
@@ -172,6 +197,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
         residue=b"" if data.get("residue") is None else json_values.encode(data["residue"]),
         usage=load_usage(data["usage"]),
         verbatim=_load_verbatim(data),
+        input_transformations=_load_transformations(data),
         **fields,
     )
     _expect_one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
@@ -361,6 +387,9 @@ def expect(value: Any, kind: type[Any], name: str) -> Any:
     # To Python `True` is an integer, to JSON it isn't.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    # Nothing is counted as far; what is larger is no count, and not every computation takes it.
+    if kind is int and not -_MOST <= value <= _MOST:
+        raise TranscriptError(f"{name} is too large")
     return value
 
 

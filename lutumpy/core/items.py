@@ -312,6 +312,11 @@ class AssistantTurn:
         reasoning_dropped: Its reasoning is no longer valid and is left out of every request.
         verbatim: For a turn that was read from a history: what its own API gets, instead of
             `native`.
+        input_transformations: What the provider says it changed of the request before the model saw
+            it, mostly reasoning that was left out: its entries as they came, JSON objects, in the
+            order of the request. They are kept and never sent. Messages names a block by its
+            `path`, `messages.{i}.content.{j}` of the request's body, Responses a reasoning item by
+            its `id`; both say the `reason`, and an unknown `type` is to be ignored.
     """
 
     api: str
@@ -331,6 +336,8 @@ class AssistantTurn:
     results_only: bool = False
     reasoning_dropped: bool = False
     verbatim: Verbatim | None = None
+    # JSON objects have no hash.
+    input_transformations: tuple[dict[str, Any], ...] = field(default=(), hash=False)
 
     @property
     def text(self) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lutumpy.apis import Api, serves, serving
+from lutumpy.doctor.editor import Ties
 from lutumpy.doctor.mending import Mender, Stage, mend_each
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.doctor.spelling import Spelling
@@ -211,11 +212,13 @@ class Repairs:
             sure; without it only sure ones are mended.
         spelling: How the API writes what others write too; without it nothing is converted into or
             from it.
+        ties: What goes with an entry that a repair takes away; without it nothing does.
     """
 
     stages: tuple[StageRow, ...] = ()
     rows: Mapping[str, Row] = field(default_factory=dict)
     spelling: Spelling | None = None
+    ties: type[Ties] | None = None
 
 
 def repairs_of(api: Api) -> Repairs:
@@ -231,4 +234,5 @@ def repairs_of(api: Api) -> Repairs:
         stages=tuple([StageRow(*stage) for stage in getattr(module, "STAGES", ())]),
         rows=getattr(module, "ROWS", {}),
         spelling=getattr(module, "SPELLING", None),
+        ties=getattr(module, "TIES", None),
     )

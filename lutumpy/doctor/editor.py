@@ -28,7 +28,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
@@ -39,7 +39,7 @@ from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
 
-__all__ = ["IDENTITY", "Editor", "Path", "copied"]
+__all__ = ["IDENTITY", "Editor", "Path", "Ties", "copied"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 
@@ -85,6 +85,31 @@ class _Shifts:
             node += node & -node
 
 
+class Ties(Protocol):
+    """Entries that an API refuses without the entry after them, for the repairs that take it away.
+
+    All indices are those of the start of the pass.
+    """
+
+    def find(self, entries: Sequence[Any]) -> None:
+        """Look at the messages at the start of a pass."""
+        ...
+
+    def tied_to(self, index: int) -> int:
+        """How many entries can't do without the one at an index."""
+        ...
+
+    def settle(self, editor: Editor, touched: Iterable[int]) -> str:
+        """Take out what the open repair has left without the entry that it needs; says so, if it
+        did.
+
+        Args:
+            editor: The messages as the repair leaves them so far.
+            touched: The entries that were changed, removed or moved, or have a new one before them.
+        """
+        ...
+
+
 class Editor:
     """A working copy of the messages, and the repairs made so far.
 
@@ -96,8 +121,11 @@ class Editor:
         repairs: The repairs that are done.
     """
 
-    def __init__(self, messages: list[Any], outside: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, messages: list[Any], outside: Iterable[Any] = (), ties: Ties | None = None
+    ) -> None:
         self.document: list[Any] = messages
+        self._ties = ties
         self.outside: tuple[Any, ...] = tuple(outside)
         self.repairs: list[Repair] = []
         # By the path of each list that this pass has changed.
@@ -106,10 +134,14 @@ class Editor:
         self._operations: list[Operation] = []
         self._recent_moves: list[tuple[_Shifts, int, int]] = []
         self._taken_away: list[tuple[_Shifts, int]] = []
+        # The messages that it has touched, by their index at the start of the pass.
+        self._touched: set[int] = set()
 
     def next_pass(self) -> None:
         """From now on paths are those of the messages as they are."""
         self._shifts = {}
+        if self._ties is not None:
+            self._ties.find(self.document)
 
     # ------------------------------------------------------------- reading
 
@@ -137,6 +169,17 @@ class Editor:
             if shifts is not None and path[length] in shifts.gone:
                 return True
         return False
+
+    def index_now(self, index: int) -> int:
+        """Where the message now stands that stood at an index."""
+        shifts = self._shifts.get(())
+        return shifts.now(index) if shifts is not None else index
+
+    def leaves_some(self, *paths: Path) -> bool:
+        """Whether something of the history is left when these go, with what is tied to them."""
+        indices = [int(path[0]) for path in paths if len(path) == 1 and not self.gone(path)]
+        tied = 0 if self._ties is None else sum([self._ties.tied_to(index) for index in indices])
+        return len(self.document) > len(indices) + tied
 
     def _path_now(self, path: Path) -> Path:
         if not self._shifts:
@@ -167,6 +210,7 @@ class Editor:
 
     def put(self, path: Path, value: Any) -> None:
         """Set a key of an object; what was there is tested."""
+        self._touched.add(int(path[0]))
         before = self.get(path[:-1])
         operation = "add"
         if isinstance(before, dict) and path[-1] in before:
@@ -177,27 +221,32 @@ class Editor:
 
     def set_entry(self, path: Path, value: Any) -> None:
         """Replace an entry of a list, or a value of an object; what was there isn't tested."""
+        self._touched.add(int(path[0]))
         self._carry_out({"op": "replace", "path": pointer(self._path_now(path)), "value": value})
 
     def remove_key(self, path: Path) -> None:
         """Take a key out of an object; what was there is tested."""
+        self._touched.add(int(path[0]))
         self.expect(path)
         self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
 
     def remove(self, path: Path) -> None:
         """Take an entry out of a list."""
+        self._touched.add(int(path[0]))
         self._shifts_of(path)
         self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
         self._take_away(path)
 
     def insert(self, path: Path, value: Any) -> None:
         """Put a new entry before the one that stood at a path, or at the list's end."""
+        self._touched.add(int(path[0]))
         shifts = self._shifts_of(path)
         self._carry_out({"op": "add", "path": pointer(self._path_now(path)), "value": value})
         self._record_shift(shifts, int(path[-1]), 1)
 
     def move(self, source: Path, path: Path) -> None:
         """Move an entry before the one that stood at a path, in the same list or another."""
+        self._touched |= {int(source[0]), int(path[0])}
         self._shifts_of(source)
         shifts = self._shifts_of(path)
         start, target = self._path_now(source), self._path_now(path)
@@ -261,6 +310,11 @@ class Editor:
             call_ids: The calls that it is about; the problem's when left out.
             tools: Their tools; the problem's when left out.
         """
+        while self._touched:
+            touched, self._touched = self._touched, set()
+            said = self._ties.settle(self, touched) if self._ties is not None else ""
+            if said not in reason:
+                reason = f"{reason} {said}"
         position = self._position_before(problem)
         operations, self._operations = self._operations, []
         self._recent_moves, self._taken_away = [], []

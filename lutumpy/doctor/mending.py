@@ -35,7 +35,7 @@ def mend_each(menders: Mapping[str, Mender]) -> Stage:
 def drop_entry(editor: Editor, path: Path, problem: Problem, kind: RepairKind, reason: str) -> None:
     """Take an entry out of its list, unless nothing would be left of the history."""
     # An empty list of messages is refused as well, and shows less of what was meant.
-    if len(path) == 1 and len(editor.document) == 1:
+    if not editor.leaves_some(path):
         return
     expect_entry(editor, path)
     editor.remove(path)

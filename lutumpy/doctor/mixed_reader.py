@@ -10,15 +10,23 @@
 #     Messages            its own                   foreign                       foreign
 #
 # The reader knows the spelling of the history's API (`own`) and those of all APIs in the table,
-# so it recognizes the calls of an API that was added while the program runs.
+# so it recognizes the calls of an API that was added while the program runs. Each message and each
+# part is read by exactly one spelling, however many would recognize it:
+#
+#     1. the history's own, where it finds calls or results
+#     2. of the built-in ones the one that finds most of them, and of equal ones the first
+#     3. an added one, only for what none of those knows: a type, a role, or calls where they see
+#        none
+#
+# So an installed package changes nothing about what a built-in spelling reads.
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from lutumpy.apis import by_name
+from lutumpy.apis import by_name, is_built_in
 from lutumpy.doctor.pieces import Call, Opaque, OwnPart, Piece, Result, Text, type_of
 from lutumpy.doctor.spelling import PartReader, ResultReader, Spelling
 from lutumpy.doctor.wording import as_text
@@ -28,19 +36,27 @@ __all__ = ["MixedReader", "reader_for"]
 # Agent frameworks write calls of this type where Chat Completions has its own.
 _FRAMEWORK_CALL = "tool_call"
 
+_COMMON_ROLES = frozenset({"system", "developer", "user", "assistant"})
+
+_Value = TypeVar("_Value")
+
 
 def reader_for(own: Spelling) -> MixedReader:
     """The reader of histories of an API, with the spellings of all APIs that have one now."""
-    others = [getattr(module, "SPELLING", None) for module in by_name("repairs").values()]
-    known = [spelling for spelling in others if isinstance(spelling, Spelling)]
-    if own not in known:
-        known.append(own)
-    return _reader(own, tuple(known))
+    built_in: list[Spelling] = []
+    added: list[Spelling] = []
+    for api, module in by_name("repairs").items():
+        spelling = getattr(module, "SPELLING", None)
+        if isinstance(spelling, Spelling) and spelling is not own:
+            (built_in if is_built_in(api) else added).append(spelling)
+    return _reader(own, tuple(built_in), tuple(added))
 
 
 @lru_cache(maxsize=16)
-def _reader(own: Spelling, known: tuple[Spelling, ...]) -> MixedReader:
-    return MixedReader(own, known)
+def _reader(
+    own: Spelling, built_in: tuple[Spelling, ...], added: tuple[Spelling, ...]
+) -> MixedReader:
+    return MixedReader(own, built_in, added)
 
 
 class MixedReader:
@@ -50,39 +66,59 @@ class MixedReader:
         own: The spelling of the history's API.
         any_parts: Types of parts that any API puts into contents.
         readable: Types of parts that say or show something.
+        result_roles: Roles of messages that are results.
     """
 
-    def __init__(self, own: Spelling, known: tuple[Spelling, ...]) -> None:
+    def __init__(
+        self, own: Spelling, built_in: tuple[Spelling, ...], added: tuple[Spelling, ...]
+    ) -> None:
         self.own = own
-        self._known = known
+        self._known = (own, *built_in)
+        self._added = added
         self._readers: dict[str, PartReader] = {}
         self._calls: dict[str, PartReader] = {}
         self._message_calls: dict[str, PartReader] = {}
+        self._added_message_calls: dict[str, PartReader] = {}
         self._results: dict[str, ResultReader] = {}
+        self._result_id_keys: dict[str, str] = {}
         self._part_keys: dict[str, str] = {}
         self._role_names: dict[str, str] = {}
+        self._roles: dict[str, Spelling] = {}
         entries: set[str] = set()
         parts: set[str] = set()
-        for spelling in known:
-            self._readers.update(spelling.readers)
-            self._calls.update(spelling.calls)
-            self._message_calls.update(spelling.message_calls)
-            self._results.update(spelling.results)
-            self._part_keys.update(spelling.part_keys)
-            self._role_names.update(spelling.role_names)
-            entries |= spelling.entries
-            parts |= spelling.parts | spelling.other_parts
+        taken: frozenset[str] = frozenset()
+        for spelling in (*self._known, *added):
+            is_added = spelling in added
+            if is_added:
+                # What is known already keeps its meaning.
+                kinds = [*self._readers, *self._calls, *self._results, *self._message_calls]
+                taken = frozenset([*kinds, *entries, *parts, *self._part_keys.values(), "message"])
+            calls = self._added_message_calls if is_added else self._message_calls
+            _add(self._readers, spelling.readers, taken)
+            _add(self._calls, spelling.calls, taken)
+            _add(calls, spelling.message_calls, taken)
+            _add(self._results, spelling.results, taken)
+            id_keys = dict.fromkeys(spelling.results, spelling.result_id_key)
+            _add(self._result_id_keys, id_keys, taken)
+            keys = frozenset(self._message_calls) if is_added else frozenset[str]()
+            _add(self._part_keys, spelling.part_keys, keys)
+            roles = dict.fromkeys(spelling.result_roles, spelling)
+            known_roles = frozenset([*_COMMON_ROLES, *self._role_names, *self._roles])
+            names = spelling.role_names
+            _add(self._role_names, names, known_roles if is_added else frozenset())
+            _add(self._roles, roles, known_roles if is_added else frozenset())
+            entries |= spelling.entries - taken
+            parts |= (spelling.parts | spelling.other_parts) - taken
         self.any_parts: frozenset[str] = frozenset(parts)
         self.readable: frozenset[str] = frozenset(self._readers)
+        self.result_roles: frozenset[str] = frozenset(self._roles)
         pairing = frozenset([*self._calls, *self._results])
+        self._pairing = pairing
         self._foreign_in_content = pairing - own.in_content
         self._foreign_beside_content = frozenset(self._calls) | {_FRAMEWORK_CALL}
         # A call or a result that stands alone in the list is an entry there, as in Responses.
         self._foreign_entries = (entries | pairing) - own.entries
-        self._id_keys = tuple(dict.fromkeys([spelling.result_id_key for spelling in known]))
-        self.result_roles: frozenset[str] = frozenset(
-            [role for spelling in known for role in spelling.result_roles]
-        )
+        self._id_keys = tuple(dict.fromkeys([known.result_id_key for known in self._known]))
 
     # --------------------------------------------------------- recognizing
 
@@ -106,11 +142,37 @@ class MixedReader:
             return self._role_names.get(role, role)
         if isinstance(entry.get("type"), str):
             return None
-        for spelling in self._known:
+        for spelling in (*self._known, *self._added):
             role = spelling.shown_role(entry)
             if role is not None:
                 return role
         return None
+
+    def _spelling_of(self, message: Mapping[str, Any], role: str) -> Spelling | None:
+        """The one spelling that reads what a message calls or answers beside its content."""
+        known = [spelling for spelling in self._known if spelling.has_calls(message, role)]
+        if len(known) > 1:
+            found = {spelling: self._count_calls(spelling, message, role) for spelling in known}
+            return self.own if found.get(self.own) else max(known, key=found.__getitem__)
+        if known:
+            return known[0]
+        if self._kinds_in(message.get("content")) & self._pairing:
+            return None
+        if self._roles.get(role) in self._added:
+            return self._roles[role]
+        for spelling in self._added:
+            if spelling.has_calls(message, role) and self._count_calls(spelling, message, role):
+                return spelling
+        return None
+
+    def _count_calls(self, spelling: Spelling, message: Mapping[str, Any], role: str) -> int:
+        """How many calls and results a spelling reads in a message, beside the parts of it."""
+        pieces = spelling.read_beside_content(message, 0, self.read_part)
+        count = sum([isinstance(piece, (Call, Result, OwnPart)) for piece in pieces])
+        if self._roles.get(role) is spelling:
+            # The whole message is one, if it says something where this API looks.
+            count += spelling.content_key in message or spelling.result_id_key in message
+        return count
 
     def is_result(self, entry: Mapping[str, Any]) -> bool:
         """Whether an entry is nothing but a result."""
@@ -130,8 +192,11 @@ class MixedReader:
             return True
         if self.own.has_foreign_calls(entry, role, self._foreign_beside_content, self._id_keys):
             return True
-        others = [spelling for spelling in self._known if spelling is not self.own]
-        return any(spelling.has_calls(entry, role) for spelling in others)
+        spelling = self._spelling_of(entry, role)
+        if spelling is self.own:
+            # Its own results under the role that another API has for them.
+            return role in self.result_roles and role not in self.own.result_roles
+        return spelling is not None
 
     def _is_foreign_entry(self, entry: Mapping[str, Any]) -> bool:
         kind = type_of(entry)
@@ -148,8 +213,15 @@ class MixedReader:
         """Ids for results that name their call in another way than by an id, by message."""
         found: dict[int, str] = {}
         for spelling in self._known:
-            found.update(spelling.unnamed_result_ids(messages))
+            found = {**spelling.unnamed_result_ids(messages), **found}
+        for spelling in self._added:
+            ids = spelling.unnamed_result_ids(messages)
+            found.update({at: ids[at] for at in ids if self._is_read_by(spelling, messages[at])})
         return found
+
+    def _is_read_by(self, spelling: Spelling, entry: Any) -> bool:
+        role = self.role_of(entry) if isinstance(entry, Mapping) else None
+        return role is not None and self._spelling_of(entry, role) is spelling
 
     # ------------------------------------------------------------- reading
 
@@ -168,7 +240,9 @@ class MixedReader:
             piece = self.read_part(entry)
             return ("user" if isinstance(piece, Result) else "assistant"), [piece]
         content = entry.get("content")
-        if role in self.result_roles and not self._kinds_in(content) & self._results.keys():
+        spelling = self._spelling_of(entry, role)
+        is_result = role in self._roles and spelling in (None, self._roles[role])
+        if is_result and not self._kinds_in(content) & self._results.keys():
             return "user", [self._read_result_message(entry, role, unnamed_id)]
         pieces: list[Piece]
         if isinstance(content, str) and content:
@@ -177,7 +251,8 @@ class MixedReader:
             pieces = list(self._read_parts(content))
         # Some programs write a call both in the content and beside it: once is enough.
         called = {call_id for piece in pieces if (call_id := _call_id_of(piece)) is not None}
-        for spelling in self._known:
+        spelling = spelling or self._spelling_beside(entry, number)
+        if spelling is not None:
             for piece in spelling.read_beside_content(entry, number, self.read_part):
                 if _call_id_of(piece) not in called:
                     pieces.append(piece)
@@ -186,13 +261,22 @@ class MixedReader:
     def _read_result_message(
         self, message: Mapping[str, Any], role: str, unnamed_id: str | None
     ) -> Piece:
-        spelling = next(known for known in self._known if role in known.result_roles)
-        call_id = self._result_id(message, spelling) if unnamed_id is None else unnamed_id
+        spelling = self._roles[role]
+        call_id = unnamed_id
+        if call_id is None:
+            call_id = self._result_id(message, spelling.result_id_key)
         return spelling.read_result_message(message, call_id, self._read_content)
 
-    def _result_id(self, result: Mapping[str, Any], spelling: Spelling) -> Any:
+    def _spelling_beside(self, message: Mapping[str, Any], number: int) -> Spelling | None:
+        """The first spelling that reads something beside the content of a message without calls."""
+        for spelling in (*self._known, *self._added):
+            if spelling.read_beside_content(message, number, self.read_part):
+                return spelling
+        return None
+
+    def _result_id(self, result: Mapping[str, Any], own_key: str) -> Any:
         """The id that a result answers: under the key of its own API, or else of another one."""
-        for key in (spelling.result_id_key, *self._id_keys):
+        for key in (own_key, *self._id_keys):
             if result.get(key) is not None:
                 return result[key]
         return None
@@ -224,24 +308,22 @@ class MixedReader:
         return piece
 
     def _read_result(self, kind: str, part: Mapping[str, Any]) -> Piece:
-        spelling = next(known for known in self._known if kind in known.results)
-        call_id = self._result_id(part, spelling)
-        if part.get(spelling.result_id_key) is None and call_id is not None:
-            part = {**part, spelling.result_id_key: call_id}
+        own_key = self._result_id_keys[kind]
+        call_id = self._result_id(part, own_key)
+        if part.get(own_key) is None and call_id is not None:
+            part = {**part, own_key: call_id}
         return self._results[kind](part, self._read_content)
 
     def _read_message_call(self, kind: str, part: Mapping[str, Any]) -> Piece | None:
         """A call as it stands beside a content: with a body under its type, or flat."""
-        for known, reader in self._message_calls.items():
-            if kind == known or (not kind and isinstance(part.get(known), Mapping)):
-                piece = reader(part)
-                if piece is not None:
-                    return piece
+        piece = _read_body(self._message_calls, kind, part)
+        if piece is not None:
+            return piece
         if isinstance(part.get("name"), str) and ("arguments" in part or "args" in part):
             # Agent frameworks write calls without a body around name and arguments.
             call_id = part.get("id", part.get("call_id"))
             return Call(call_id, part["name"], part.get("arguments", part.get("args")))
-        return None
+        return _read_body(self._added_message_calls, kind, part)
 
     def _read_content(self, content: Any) -> str | tuple[Piece, ...]:
         if content is None or isinstance(content, str):
@@ -256,6 +338,24 @@ class MixedReader:
                 yield self.read_part(part)
             elif part not in (None, ""):
                 yield Text(part if isinstance(part, str) else as_text(part))
+
+
+def _add(table: dict[str, _Value], more: Mapping[str, _Value], taken: frozenset[str]) -> None:
+    """Add what a table lacks, without the keys that are taken."""
+    for key, value in more.items():
+        if key not in taken:
+            table.setdefault(key, value)
+
+
+def _read_body(
+    readers: Mapping[str, PartReader], kind: str, part: Mapping[str, Any]
+) -> Piece | None:
+    for known, reader in readers.items():
+        if kind == known or (not kind and isinstance(part.get(known), Mapping)):
+            piece = reader(part)
+            if piece is not None:
+                return piece
+    return None
 
 
 def _call_id_of(piece: Piece) -> str | None:

@@ -66,8 +66,9 @@ def propose_repairs(
     """
     document = copied(plain_json(messages))
     outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]
-    editor = Editor(document if isinstance(document, list) else [], outside)
     repairs = repairs_of(api)
+    ties = repairs.ties() if repairs.ties is not None else None
+    editor = Editor(document if isinstance(document, list) else [], outside, ties)
     if not repairs.stages:
         check_messages(api, [], host=host)  # a wrong host is an error all the same
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,12 @@ def check_decision(call_id: str, decision: Any, held: Sequence[str]) -> None:
             f"the decision about {call_id!r} is not run, complete with an output, or reject with "
             "a reason; nothing was taken",
         )
+    try:
+        json.dumps(decision, allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(
+            "decision", f"the decision about {call_id!r} is not JSON: {error}; nothing was taken"
+        ) from error
 
 
 def dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import anyio
 from lutumpy import Session
 from lutumpy.durable import operations, outside
 from lutumpy.durable.checks import dump_message
-from lutumpy.durable.tables import Operation
+from lutumpy.durable.tables import Operation, read
 from lutumpy.durable.types import (
     Claim,
     Counts,
@@ -82,7 +82,7 @@ class DatabaseStore:
         """See `SessionStore.record`."""
         text = _to_json(value)
         stands = await self._run(operations.record(claim, name, text))
-        found: JsonValue = json.loads(stands)
+        found: JsonValue = read(stands)
         return found
 
     async def begin(self, claim: Claim, name: str) -> bool:

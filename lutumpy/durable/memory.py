@@ -391,7 +391,7 @@ def _now() -> datetime:
 
 
 def _copy(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(value, allow_nan=False))
 
 
 def _lease_of(found: _Conversation) -> datetime | None:

@@ -6,7 +6,6 @@ An operation is a generator: it yields a `Query`, is sent the rows, and returns 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from lutumpy.durable.tables import (
     moment,
     moment_or_none,
     original,
+    read,
     unknown,
     write,
 )
@@ -84,7 +84,7 @@ def load(scope: str) -> Operation[tuple[list[Any], Any]]:
         raise unknown(scope)
     state, count = found[0]
     items = yield from items_of(scope, count)
-    return items, json.loads(state)
+    return items, read(state)
 
 
 def scopes(status: Status | None, limit: int, after: str | None) -> Operation[list[ScopeInfo]]:
@@ -141,14 +141,14 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
     rows = yield Query(
         "SELECT name, value FROM {t}records WHERE scope = ? AND round = ?", (scope, round)
     )
-    records = {original(name): json.loads(value) for name, value in rows if value is not None}
+    records = {original(name): read(value) for name, value in rows if value is not None}
     return Claim(
         scope,
         fence + 1,
         lease,
         moment(until),
         tuple(items),
-        json.loads(state),
+        read(state),
         Head(count, digest),
         round,
         load_counts(counts),
@@ -201,10 +201,10 @@ def record(claim: Claim, name: str, text: str) -> Operation[str]:
 
 def _note(claim: Claim, name: str, text: str) -> Operation[None]:
     """Keep what follows from a new record."""
-    if name == "plan" and held_in(json.loads(text)):
+    if name == "plan" and held_in(read(text)):
         yield Query("UPDATE {t}sessions SET waiting_since = {now} WHERE scope = ?", (claim.scope,))
     if name.startswith("call:") and '"maybe_executed"' in text:
-        value = json.loads(text)
+        value = read(text)
         if value.get("outcome") == "maybe_executed":
             yield Query(
                 "INSERT INTO {t}unresolved (scope, round, call_id, call, at) "
@@ -320,6 +320,4 @@ def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
         "ORDER BY seq LIMIT ?",
         (scope, after, _MOST_EVENTS),
     )
-    return [
-        StoredEvent(seq, round, attempt, json.loads(event)) for seq, round, attempt, event in rows
-    ]
+    return [StoredEvent(seq, round, attempt, read(event)) for seq, round, attempt, event in rows]

@@ -5,12 +5,21 @@ See `operations.py` for what an operation is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from lutumpy.durable.checks import check_decision, held_in
-from lutumpy.durable.tables import Operation, Query, known, lock, moment, original, unknown, write
+from lutumpy.durable.tables import (
+    Operation,
+    Query,
+    known,
+    lock,
+    moment,
+    original,
+    read,
+    unknown,
+    write,
+)
 from lutumpy.durable.types import HeldPlan, InboxEntry
 from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
@@ -65,9 +74,7 @@ def inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
         "AND (kind = 'message' OR plan = ?) ORDER BY seq",
         (scope, digest),
     )
-    return tuple(
-        [InboxEntry(original(entry), kind, json.loads(value)) for entry, kind, value in rows]
-    )
+    return tuple([InboxEntry(original(entry), kind, read(value)) for entry, kind, value in rows])
 
 
 def _open_plan(scope: str) -> Operation[Any]:
@@ -79,7 +86,7 @@ def _open_plan(scope: str) -> Operation[Any]:
         "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = 'plan'",
         (scope, found[0][0]),
     )
-    return json.loads(rows[0][0]) if rows else None
+    return read(rows[0][0]) if rows else None
 
 
 def digest_of(plan: Any) -> str:
@@ -117,7 +124,7 @@ def _undecided(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]
         "SELECT value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL AND plan = ?",
         (scope, plan["digest"]),
     )
-    decided = {json.loads(value)["call_id"] for (value,) in rows}
+    decided = {read(value)["call_id"] for (value,) in rows}
     return tuple([call_id for call_id in held_in(plan) if call_id not in decided])
 
 
@@ -132,7 +139,7 @@ def held(limit: int, scope: str | None) -> Operation[list[HeldPlan]]:
     )
     plans: list[HeldPlan] = []
     for key, since, value in rows:
-        plan, name = json.loads(value), original(key)
+        plan, name = read(value), original(key)
         undecided = yield from _undecided(name, plan)
         plans.append(HeldPlan(name, plan["digest"], undecided, plan, moment(since)))
     return plans
@@ -149,7 +156,7 @@ def refused(scope: str, condition: str = "") -> Operation[list[UnresolvedCall]]:
     rows = yield Query(
         f"SELECT call FROM {{t}}unresolved WHERE scope = ?{condition} ORDER BY round, at", (scope,)
     )
-    return [UnresolvedCall.load(json.loads(call)) for (call,) in rows]
+    return [UnresolvedCall.load(read(call)) for (call,) in rows]
 
 
 def resolve(

@@ -183,7 +183,7 @@ def items_of(scope: str, count: int) -> Operation[list[Any]]:
     rows = yield Query(
         "SELECT item FROM {t}items WHERE scope = ? AND seq < ? ORDER BY seq", (scope, count)
     )
-    return [json.loads(item) for (item,) in rows]
+    return [read(item) for (item,) in rows]
 
 
 # --- values ----------------------------------------------------------------------------------
@@ -229,15 +229,26 @@ def write(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+def read(text: str) -> Any:
+    """The value of a column with JSON; `StoreError` where something else stands in it."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError("damaged", f"a row of the store is not JSON: {error}") from error
+
+
 def dump_counts(counts: Counts) -> str:
     failures = [list(failure) for failure in counts.failures]
     return write({"rounds": counts.rounds, "tokens": counts.tokens, "failures": failures})
 
 
 def load_counts(text: str) -> Counts:
-    data = json.loads(text)
-    failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
-    return Counts(data["rounds"], data["tokens"], failures)
+    data = read(text)
+    try:
+        failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
+        return Counts(data["rounds"], data["tokens"], failures)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError("damaged", "a row of the store holds no counts of a run") from error
 
 
 def moment(seconds: float) -> datetime:

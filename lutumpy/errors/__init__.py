@@ -99,7 +99,7 @@ class UnknownToolError(LutumpyError, LookupError):
         self.toolset = toolset
         self.near: tuple[str, ...] = tuple(near)
         hint = f" Did you mean {', '.join(self.near)}?" if self.near else ""
-        super().__init__(f"{toolset} has no tool named {name!r}.{hint}")
+        super().__init__(f"{toolset} has no tool named {name!r:.200}.{hint}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name, self.toolset, self.near)

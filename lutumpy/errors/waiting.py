@@ -72,7 +72,9 @@ class EngineError(LutumpyError, RuntimeError):
     """
 
 
-StoreErrorKind = Literal["unknown_scope", "exists", "version", "plan", "decision", "head"]
+StoreErrorKind = Literal[
+    "unknown_scope", "exists", "version", "plan", "decision", "head", "damaged"
+]
 """What was wrong with a request to a store; see `StoreError.kind`."""
 
 
@@ -83,7 +85,7 @@ class StoreError(LutumpyError, ValueError):
         kind: `unknown_scope`: it has no such conversation. `exists`: it has one already.
             `version`: another release made its tables. `plan`: no such plan is waiting. `decision`:
             a decision doesn't fit the plan. `head`: the conversation isn't where the writer thought
-            it was.
+            it was. `damaged`: something else than JSON stands where JSON was written.
     """
 
     def __init__(self, kind: StoreErrorKind, message: str) -> None:

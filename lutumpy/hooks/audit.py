@@ -17,8 +17,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from lutumpy.core.items import ToolMetadata
+from lutumpy.hooks.input_copies import copy_input
 from lutumpy.hooks.people import AskedHook, LoadedRun, PersonRun
-from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held, copy_input
+from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
 from lutumpy.hooks.run import HookRun
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools.approvals import ApprovalRequest

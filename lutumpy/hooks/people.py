@@ -116,6 +116,7 @@ def _decide_one(call: BaseToolCall, decision: Any, by: str) -> CallState:
     if isinstance(call, ApprovalRequest):
         steps = decide_approval(call, (step,), "person", log=log)
     else:
-        steps = decide(call, (step,), "person", log=log, first_decision=decision)
+        value = call.input  # nobody is shown it: the decision is there already
+        steps = decide(call, (step,), "person", value, log=log, first_decision=decision)
     state: CallState = drive_sync(steps)
     return state

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable
-from copy import deepcopy
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.core.items import ToolMetadata
@@ -17,6 +16,7 @@ from lutumpy.errors import HookError, InvalidArgumentsError
 from lutumpy.hooks.calling import NEEDS_LOOP, close_coroutine, hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Changes, Complete, Hold, Reject, RunNormally
+from lutumpy.hooks.input_copies import copy_input
 from lutumpy.hooks.logs import log_decision
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
@@ -126,6 +126,7 @@ def decide(
     call: BaseToolCall,
     steps: tuple[HookStep, ...],
     source: Source,
+    value: Any,
     *,
     log: bool,
     start: int = 0,
@@ -138,19 +139,20 @@ def decide(
         call: The call.
         steps: Its hooks.
         source: Who decides, for rejections.
+        value: The input for the hooks, which they may change: the call keeps its own.
         log: Whether decisions are logged.
         start: How many hooks have let the call pass already.
         first_decision: What the hook at `start` decided, if it was asked already.
         watch: Looks at what each hook passes on.
 
     Returns:
-        The decision that handled, rejected or held the call; else the call, edits applied.
+        The decision that handled, rejected or held the call; a call with another input; or the
+        call itself, where nobody passed on another one. Its hooks may have changed `value` then.
 
     Raises:
         HookError: a hook raised, or decided something that doesn't fit the tool (rules H3, H4).
     """
     metadata, tool = call.metadata, call.selector.tool
-    value = call.input
     edited = False
     for position, step in enumerate(steps[start:] if start else steps, start):
         try:
@@ -239,25 +241,6 @@ def refuse_async(steps: Iterable[HookStep], metadata: ToolMetadata) -> None:
         if step.is_async:
             place = name_hook_and_call(step, metadata)
             raise HookError(f"{place} is async; {NEEDS_LOOP}; {UNDECIDED}")
-
-
-def copy_input(value: Any) -> Any:
-    """A copy of an input that nobody else holds, so that it never changes afterwards."""
-    if isinstance(value, str):
-        return value
-    try:
-        return value.model_copy(deep=True)
-    except Exception:
-        # Something inside can't be copied (a lock, a connection); the fields beside it still can.
-        fields = {name: _copy_field(field) for name, field in value.__dict__.items()}
-        return value.model_copy(update=fields)
-
-
-def _copy_field(value: Any) -> Any:
-    try:
-        return deepcopy(value)
-    except Exception:
-        return value
 
 
 def name_hook_and_call(step: HookStep, metadata: ToolMetadata) -> str:

@@ -5,7 +5,9 @@
 #
 #   made --decide_calls()--> asking hooks, call by call --> the new states: the run is a record now
 #                                  |
-#                                  +--> an error: restore_inputs() takes every edit back
+#                                  +--> an error: nothing has happened to the calls of the round
+#
+# Hooks see copies of the inputs (`hooks/input_copies.py`), so no edit has to be taken back.
 #
 # What is hard is the price. Hooks look at every call and change few, and a hook that lets a call
 # pass may cost two entered functions at most (its decision, and the generator that goes on;
@@ -25,6 +27,7 @@ from lutumpy.hooks.calling import hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Policy, RunNormally
 from lutumpy.hooks.implementations import label
+from lutumpy.hooks.input_copies import copy_inputs, replace_changed_calls
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     NOT_ASKED,
@@ -35,7 +38,6 @@ from lutumpy.hooks.pipeline import (
     HookStep,
     Source,
     chain_of,
-    copy_input,
     decide,
     name_hook_and_call,
     refuse_async,
@@ -43,7 +45,6 @@ from lutumpy.hooks.pipeline import (
 from lutumpy.hooks.tool_hooks import ToolHooks, approval_chain, chains_for
 from lutumpy.plain.driving import is_async
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
 
 __all__ = ["Decider", "HookRun"]
@@ -57,8 +58,8 @@ class HookRun:
     Args:
         hooks: A registry, or a policy: a plain callable that decides every call.
         calls: All calls of the answer, also those that are decided already.
-        copy_inputs: Whether inputs are copied before the hooks see them. The inputs of a round can
-            be decoded again; those of a plan have the edits of earlier hooks.
+        as_decoded: Whether the inputs are those of a round. Those of a plan have the edits of
+            earlier hooks.
         sync: Whether nothing can be awaited, so that async hooks are refused.
 
     Attributes:
@@ -67,8 +68,8 @@ class HookRun:
         policy: The chain that decides calls of every tool, in place of `chains`.
         approvals: The chain that decides requests for approval; `None` where nobody does.
         asked: The ids of the requests for approval that this run was asked about.
-        begun: The calls that hooks have seen, each with a copy of its input before; `None` where
-            the input was as decoded.
+        begun: The calls that hooks have seen, each with its input before; `None` where that was as
+            decoded.
         changed_by: By call id, the positions in the chain of the hooks that were seen to change the
             input.
 
@@ -77,7 +78,7 @@ class HookRun:
     """
 
     __slots__ = (
-        "_copies_inputs",
+        "_as_decoded",
         "_sync",
         "approvals",
         "asked",
@@ -89,7 +90,7 @@ class HookRun:
     )
 
     def __init__(
-        self, hooks: Decider, calls: Sequence[CallOrIssue], *, copy_inputs: bool, sync: bool
+        self, hooks: Decider, calls: Sequence[CallOrIssue], *, as_decoded: bool, sync: bool
     ) -> None:
         self.source: Source
         self.chains: Mapping[str, Chain]
@@ -110,7 +111,7 @@ class HookRun:
                 f"apply_hooks takes a registry or a callable, not {type(hooks).__name__}; "
                 "the round is still open"
             )
-        self._copies_inputs = copy_inputs
+        self._as_decoded = as_decoded
         self._sync = sync
         self.asked: list[str] = []
         self.begun: list[tuple[BaseToolCall, Any]] = []
@@ -124,20 +125,20 @@ class HookRun:
         """Decide every pending call in order; yields what has to be awaited.
 
         Args:
-            states: Every call of the answer: pending, decided, or an issue.
+            states: Every call of the answer: pending, decided, or an issue. They stay as they are.
 
         Returns:
-            The same list with the states after the hooks.
+            The states after the hooks. A call whose hooks all let it pass is the same object.
 
         Raises:
-            HookError: a hook raised, or decided something that doesn't fit. Inputs may be changed
-                already: call `restore_inputs`.
+            HookError: a hook raised, or decided something that doesn't fit.
         """
-        decided = list(states)
         policy, chains = self.policy, self.chains
         log = logger().isEnabledFor(INFO)
         if self._sync:
-            self._refuse_async_hooks(decided)
+            self._refuse_async_hooks(states)
+        decided = list(states)
+        copies = copy_inputs(states, chains, policy)
         for index, call in enumerate(decided):
             if not isinstance(call, BaseToolCall):
                 continue
@@ -151,8 +152,8 @@ class HookRun:
             chain = policy or chains.get(call.metadata.name)
             if chain is None:
                 continue
-            self.begun.append((call, copy_input(call.input) if self._copies_inputs else None))
-            metadata, value = call.metadata, call.input
+            self.begun.append((call, None if self._as_decoded else call.input))
+            metadata, value = call.metadata, copies[index]
             # A single hook isn't watched: what it changed can be found out later (hooks/audit.py).
             watch = InputWatch(value) if len(chain.steps) > 1 else None
             passed_count, first_decision = 0, NOT_ASKED
@@ -190,6 +191,7 @@ class HookRun:
                     call,
                     chain.steps,
                     self.source,
+                    value,
                     log=log,
                     start=passed_count,
                     first_decision=first_decision,
@@ -197,15 +199,8 @@ class HookRun:
                 )
             if watch is not None and watch.changed_by:
                 self.changed_by[metadata.id] = watch.changed_by
+        replace_changed_calls(states, copies, decided)
         return decided
-
-    def restore_inputs(self) -> None:
-        """Give every call that a hook has seen the input that it had before the run."""
-        for call, input_before in self.begun:
-            if input_before is None:
-                decoded = decode_call_again(call.tool, call.metadata)
-                input_before = decoded.input if isinstance(decoded, Decoded) else call.input
-            call.input = input_before
 
     def _refuse_async_hooks(self, states: Sequence[CallState]) -> None:
         """Before any hook runs: an async one in the middle would leave a run half done."""

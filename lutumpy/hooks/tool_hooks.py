@@ -27,13 +27,13 @@ from lutumpy.hooks.calling import close_coroutine, drive_sync, hook_failure
 from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.hook_tree import HookTree
 from lutumpy.hooks.implementations import Implementation
+from lutumpy.hooks.input_copies import changed_call, copy_input
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     CallOrIssue,
     Chain,
     Decision,
     Held,
-    copy_input,
     decide,
     refuse_async,
 )
@@ -262,34 +262,20 @@ class ToolHooks(Generic[TS]):
         """Decide one call alone.
 
         Returns:
-            The call, perhaps edited; a `HandledTool`; or a `RejectedToolCall`.
+            The call, where the hooks let it pass as it is; a call with the input that they made; a
+            `HandledTool`; or a `RejectedToolCall`. The call that was given stays as it was.
 
         Raises:
             HookError: a hook raised, held the call for a person, or decided something that doesn't
-                fit; or the call is of another toolset. Its input is as it was.
+                fit; or the call is of another toolset.
         """
-        chain, input_before = self._tree.chain_of(call), copy_input(call.input)
-        log = logger().isEnabledFor(INFO)
-        try:
-            end: Any = await drive_async(_decide(call, chain, log=log))
-            _refuse_held(end)
-        except BaseException:
-            call.input = input_before
-            raise
-        return end.decided if isinstance(end, Decision) else end
+        return await drive_async(_decide_alone(call, self._tree.chain_of(call)))
 
     def apply_sync(self, call: C) -> C | HandledTool[Any, Any] | RejectedToolCall:
         """As `apply`; an async hook is a `HookError` that names it."""
-        chain, input_before = self._tree.chain_of(call), copy_input(call.input)
-        log = logger().isEnabledFor(INFO)
+        chain = self._tree.chain_of(call)
         refuse_async(chain.steps, call.metadata)
-        try:
-            end: Any = drive_sync(_decide(call, chain, log=log))
-            _refuse_held(end)
-        except BaseException:
-            call.input = input_before
-            raise
-        return end.decided if isinstance(end, Decision) else end
+        return drive_sync(_decide_alone(call, chain))
 
     # --- results and descriptions ---------------------------------------------------------------
 
@@ -339,19 +325,26 @@ class ToolHooks(Generic[TS]):
         return f"<ToolHooks of {self._toolset.__name__}: {plugins} plugins>"
 
 
-def _refuse_held(end: Any) -> None:
+def _decide_alone(
+    call: C, chain: Chain
+) -> Generator[Any, Any, C | HandledTool[Any, Any] | RejectedToolCall]:
+    """Run one call of no round through its hooks; yields awaitables and is sent their values."""
+    log = logger().isEnabledFor(INFO)
+    end: Any
+    if isinstance(call, ApprovalRequest):
+        end = yield from decide_approval(call, chain.steps, "hook", log=log)
+    else:
+        value = copy_input(call.input, call)
+        end = yield from decide(call, chain.steps, "hook", value, log=log)
+        if end is call:
+            end = changed_call(call, value)
     if isinstance(end, Held):
         metadata = end.call.metadata
         raise HookError(
             f"hook {end.by} holds call {metadata.id!r} of {metadata.name!r} for a person; one call "
             "alone can't be held: decide the calls of a round by round.apply_hooks(hooks)"
         )
-
-
-def _decide(call: BaseToolCall, chain: Chain, *, log: bool) -> Generator[Any, Any, Any]:
-    if isinstance(call, ApprovalRequest):
-        return decide_approval(call, chain.steps, "hook", log=log)
-    return decide(call, chain.steps, "hook", log=log)
+    return end.decided if isinstance(end, Decision) else end
 
 
 def approval_chain(hooks: ToolHooks[Any]) -> Chain:

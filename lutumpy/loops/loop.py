@@ -366,7 +366,8 @@ class Loop:
         failures = counts.failures
         if failed:
             failures = {**failures}
-            for key in {_failure_key(metadata) for metadata in failed}:
+            # Each once, and in the order of the answer, which counts keep where they are stored.
+            for key in dict.fromkeys([_failure_key(metadata) for metadata in failed]):
                 failures[key] = failures.get(key, 0) + 1
         return LoopCounts(counts.rounds + 1, counts.tokens, failures)
 

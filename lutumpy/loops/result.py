@@ -17,13 +17,14 @@ StoppedBy = Literal[
 
 
 # What an answer without calls stops the loop by. Every other finish reason is an answer, but for
-# `unknown`, which `stop_reason` looks at.
+# those of `_DOUBTFUL`, which `stop_reason` looks at.
 _STOPPED_BY_FINISH: Mapping[str, StoppedBy] = {
     "refusal": "refusal",
     "content_filter": "refusal",
     "length": "length",
     "paused": "paused",
 }
+_DOUBTFUL = frozenset({"unknown", "tool_calls"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,12 @@ class LoopResult:
         rounds: How many rounds were committed.
         usage: Tokens of this loop alone: what the session has cost since the loop began.
         stopped_by: `answer`: the model answered. `refusal`: it refused (`result.refusal`), or the
-            provider filtered the answer. `length`: the answer was cut by the output limit.
-            `paused`: the provider paused its turn; another loop continues it. `unknown`: the
-            provider gave no known reason, and the answer has no text or broke off
-            (`result.turn.provider_finish_reason` is its own word). `round_limit`, `repeat`,
-            `budget`: a limit of the loop, with the last round committed and no answer yet.
+            provider filtered the answer. `length`: a limit cut the answer, mostly that of the
+            output. `paused`: the provider paused its turn; another loop continues it. `unknown`:
+            the provider gave no known reason, or announced a call that never came, and the answer
+            has no text or broke off (`result.turn.provider_finish_reason` is its own word).
+            `round_limit`, `repeat`, `budget`: a limit of the loop, with the last round committed
+            and no answer yet.
         result: The finished answer, or `None` where one of the loop's own limits stopped it.
     """
 
@@ -78,9 +80,10 @@ class UncommittedRoundError(LutumpyError, RuntimeError):
 def stop_reason(result: TurnResult[Any]) -> StoppedBy:
     """What an answer that needs no tool stopped the loop by.
 
-    For an unknown finish reason, only a text that did not break off shows that the model has
-    answered.
+    For an unknown finish reason, and for a call that was announced and never came, only a text that
+    did not break off shows that the model has answered.
     """
-    if result.finish_reason == "unknown" and (result.turn.cut or not result.text.strip()):
+    is_whole = bool(result.text.strip()) and not result.turn.cut
+    if result.finish_reason in _DOUBTFUL and not is_whole:
         return "unknown"
     return _STOPPED_BY_FINISH.get(result.finish_reason, "answer")

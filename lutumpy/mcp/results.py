@@ -11,13 +11,19 @@
     an error                          `ToolError` with its texts; what else it holds follows them
 
 An answer that is text alone is a `str`, one of anything else content parts in their order.
+
+Texts, and the names of files, have no more than `max_chars` characters together; what was left out
+is told behind them. Names and addresses that a sentence of ours quotes are shortened, so that a
+server's long word can't push the rest of its answer out.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp.types import (
@@ -32,6 +38,7 @@ from mcp.types import (
 from lutumpy import FilePart, ImagePart, TextPart, ToolError
 from lutumpy.mcp.limits import Limits
 from lutumpy.plain import json_values
+from lutumpy.plain.preview import shorten
 
 if TYPE_CHECKING:
     from lutumpy import DynamicOutput
@@ -39,6 +46,14 @@ if TYPE_CHECKING:
 __all__ = ["cut", "read_result"]
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
+
+# RFC 6838, with parameters or without.
+_MEDIA_TYPE = re.compile(r"[\w.+!#$&^-]{1,64}/[\w.+!#$&^-]{1,64}(?:;[\x20-\x7e]{0,128})?", re.ASCII)
+# In characters, the mark of a cut text included.
+_NAME_LENGTH = 100
+_ADDRESS_LENGTH = 2000
+_FILENAME_LENGTH = 255
+_MOST_PARTS = 1000
 
 
 def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:
@@ -55,7 +70,7 @@ def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:
             output: DynamicOutput = structured
             return output
         parts.append(TextPart(text))
-    parts = _cut_texts(parts, limits.max_chars)
+    parts = _cut_names(_cut_texts(_limit_parts(parts), limits.max_chars), limits.max_chars)
     only_text = all(isinstance(part, TextPart) for part in parts)
     if result.is_error:
         raise _make_error(parts)
@@ -97,21 +112,27 @@ def _read_blocks(result: CallToolResult, limits: Limits) -> Iterator[Part]:
             found = block.resource
             yield _read_bytes(found.blob, found.mime_type, "file", found.uri, limits)
         else:
-            yield TextPart(f"{block.resource.uri}\n{block.resource.text}")
+            yield TextPart(f"{_show_address(block.resource.uri)}\n{block.resource.text}")
 
 
 def _describe_link(link: ResourceLink) -> str:
-    title = link.title or link.name
+    title = shorten(link.title or link.name, _NAME_LENGTH)
     about = f": {link.description}" if link.description else ""
-    kind = f" ({link.mime_type})" if link.mime_type else ""
-    return f"[{title}]({link.uri}){kind}{about}"
+    kind = f" ({shorten(link.mime_type, _NAME_LENGTH)})" if link.mime_type else ""
+    return f"[{title}]({_show_address(link.uri)}){kind}{about}"
+
+
+def _show_address(uri: str) -> str:
+    return shorten(uri, _ADDRESS_LENGTH)
 
 
 def _read_bytes(
     data: str, media_type: str | None, what: str, uri: str | None, limits: Limits
 ) -> Part:
-    where = f" {uri}" if uri else ""
-    about = f"{what}{where} of the type {media_type or 'unknown'}"
+    where = f" {shorten(uri, _NAME_LENGTH)}" if uri else ""
+    about = f"{what}{where} of the type {shorten(media_type or 'unknown', _NAME_LENGTH)}"
+    if media_type and not _MEDIA_TYPE.fullmatch(media_type):
+        return TextPart(f"[{about} was left out: that is not a media type]")
     # Four characters are three bytes, but for the padding: what is too long isn't decoded.
     size = len(data) * 3 // 4 - data[-2:].count("=")
     if size > limits.max_bytes:
@@ -125,8 +146,17 @@ def _read_bytes(
     kind = media_type or "application/octet-stream"
     if what == "image":
         return ImagePart(decoded, kind)
-    filename = uri.rstrip("/").rpartition("/")[2] if uri else None
-    return FilePart(decoded, kind, filename=filename or None)
+    return FilePart(decoded, kind, filename=_read_filename(uri) if uri else None)
+
+
+def _read_filename(uri: str) -> str | None:
+    """The last part of an address, with its ending where it has to be cut."""
+    name = uri.rstrip("/").rpartition("/")[2]
+    if len(name) > _FILENAME_LENGTH:
+        ending = name[-20:].rpartition(".")
+        suffix = ending[1] + ending[2] if ending[1] else ""
+        name = shorten(name, _FILENAME_LENGTH - len(suffix)) + suffix
+    return name or None
 
 
 def _join_texts(parts: Iterator[Part]) -> Iterator[Part]:
@@ -142,6 +172,28 @@ def _join_texts(parts: Iterator[Part]) -> Iterator[Part]:
         yield part
     if texts:
         yield TextPart("\n".join(texts))
+
+
+def _limit_parts(parts: list[Part]) -> list[Part]:
+    """The first thousand parts, and how many more there were."""
+    if len(parts) <= _MOST_PARTS:
+        return parts
+    more = f"[{len(parts) - _MOST_PARTS} more parts of the answer were left out]"
+    return [*parts[:_MOST_PARTS], TextPart(more)]
+
+
+def _cut_names(parts: list[Part], most: int) -> list[Part]:
+    """The parts, their files without names where the texts leave no room for these."""
+    room = most - sum([len(part.text) for part in parts if isinstance(part, TextPart)])
+    left: list[Part] = []
+    for part in parts:
+        length = len(part.filename or "") if isinstance(part, FilePart) else 0
+        if isinstance(part, FilePart) and length > room:
+            left.append(replace(part, filename=None))
+        else:
+            left.append(part)
+            room -= length
+    return left
 
 
 def _cut_texts(parts: list[Part], most: int) -> list[Part]:

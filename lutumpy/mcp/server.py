@@ -66,6 +66,7 @@ __all__ = ["mcp_server"]
 TS = TypeVar("TS", bound=Toolset[Any])
 MakeContext = Callable[[ServerRequestContext[Any, Any]], Any]
 
+_NAMES_SHOWN = 20
 _log = logging.getLogger("lutumpy.mcp")
 _UNDECIDED = "it could not be decided whether it may run"
 _UNREVIEWED = "The result of this call can't be shown. What it did stands."
@@ -193,7 +194,10 @@ class _Served(Generic[TS]):
         """One call, answered in every case."""
         selector = self._selectors.get(params.name)
         if selector is None:
-            names = ", ".join(self._selectors) or "none"
+            known = list(self._selectors)
+            names = ", ".join(known[:_NAMES_SHOWN]) or "none"
+            if len(known) > _NAMES_SHOWN:
+                names += f" and {len(known) - _NAMES_SHOWN} more"
             text = f"There is no tool named {params.name[:100]!r}. Available tools: {names}."
             unknown = ToolCallIssue(ToolMetadata("", params.name, "{}"), "unknown_tool", text)
             return failed_result(str(unknown.answer().content))

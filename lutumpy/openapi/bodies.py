@@ -1,13 +1,22 @@
 """The body of a request: which media type is taken, and its bytes."""
 
+# A form is a list of names and texts, and an object in it may stand there under several names: the
+# properties of an exploded one, `a[b]` for the property `b` of `a`. A field that the model made up
+# could have such a name, and be read in the place of the one that was validated. So no two fields
+# write the same name, and none that the document doesn't know begins with the name of one that it
+# knows, and a bracket.
+
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import quote
 
 from lutumpy.openapi.document import Document, UnusableError
-from lutumpy.openapi.parameters import is_json
+from lutumpy.openapi.parameters import HEADER_VALUE, SPREADING_STYLES, check_fields, is_json
+from lutumpy.openapi.property_names import find_properties, find_property_names
 from lutumpy.openapi.styles import Pair, SpellingError, encode, spell_query, spell_scalar
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
@@ -18,6 +27,7 @@ __all__ = ["Body", "read_body", "spell_body"]
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _BINARY_FORMATS = ("binary", "byte", "base64")
+_ENDING = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029]')
 
 Kind = Literal["json", "form", "multipart"]
 
@@ -34,6 +44,8 @@ class Body:
         required: Whether there has to be one.
         encoding: What the document says about the fields of a form, by name.
         files: The fields of a form that are files.
+        fields: The names of a form's fields that the document knows.
+        spread: The properties that fields write by their own names, by the names of such fields.
     """
 
     kind: Kind
@@ -43,6 +55,8 @@ class Body:
     required: bool
     encoding: Mapping[str, Mapping[str, Any]]
     files: frozenset[str]
+    fields: frozenset[str]
+    spread: Mapping[str, frozenset[str]]
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -71,8 +85,9 @@ def read_body(document: Document, value: Any) -> Body | None:
     key, kind, media_type = chosen
     entry = document.follow(content[key], "a media type")
     schema = entry.get("schema", True)
-    encoding = entry.get("encoding")
-    encoding = encoding if isinstance(encoding, Mapping) else {}
+    given = entry.get("encoding")
+    given = given if isinstance(given, Mapping) else {}
+    encoding = {str(name): one for name, one in given.items() if isinstance(one, Mapping)}
     description = raw.get("description")
     return Body(
         kind,
@@ -80,8 +95,10 @@ def read_body(document: Document, value: Any) -> Body | None:
         schema,
         description if isinstance(description, str) else "",
         raw.get("required") is True,
-        {str(name): one for name, one in encoding.items() if isinstance(one, Mapping)},
+        encoding,
         _find_files(document, schema) if kind == "multipart" else frozenset(),
+        frozenset() if kind == "json" else find_property_names(document, schema),
+        _find_spread(document, schema, encoding) if kind == "form" else {},
     )
 
 
@@ -121,6 +138,30 @@ def _find_files(document: Document, schema: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+def _find_spread(
+    document: Document, schema: Any, encoding: Mapping[str, Mapping[str, Any]]
+) -> dict[str, frozenset[str]]:
+    """What the exploded objects of a form write by their own names."""
+    styles = {name: _read_style(one) for name, one in encoding.items()}
+    spread = [
+        name for name, (style, explode) in styles.items() if explode and style in SPREADING_STYLES
+    ]
+    if not spread:
+        return {}
+    properties = find_properties(document, schema)
+    found: dict[str, frozenset[str]] = {}
+    for name in spread:
+        known = [find_property_names(document, one) for one in properties.get(name, ())]
+        found[name] = frozenset().union(*known) - properties.keys()
+    return found
+
+
+def _read_style(encoding: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Style and explode of a field."""
+    style = encoding.get("style")
+    return style, bool(encoding.get("explode", style == "form"))
+
+
 def _follow_schema(document: Document, schema: Any) -> Mapping[str, Any]:
     return document.follow(schema, "a schema") if isinstance(schema, Mapping) else {}
 
@@ -138,10 +179,34 @@ def spell_body(body: Body, value: Any) -> tuple[bytes, str]:
         return json_values.encode(value), body.media_type
     if not isinstance(value, Mapping):
         raise SpellingError("it is sent as a form and must be an object")
-    if body.kind == "form":
-        pairs = [pair for name, one in value.items() for pair in _spell_field(body, str(name), one)]
-        return "&".join([f"{name}={text}" for name, text in pairs]).encode(), body.media_type
-    return _spell_multipart(body, value)
+    _check_field_names(body, value)
+    if body.kind == "multipart":
+        return _spell_multipart(body, value)
+    pairs: list[Pair] = []
+    writers: dict[str, str] = {}
+    for name, one in value.items():
+        for pair in _spell_field(body, str(name), one):
+            _note_writer(writers, pair[0], str(name))
+            pairs.append(pair)
+    return "&".join([f"{name}={text}" for name, text in pairs]).encode(), body.media_type
+
+
+def _check_field_names(body: Body, value: Mapping[str, Any]) -> None:
+    for name in value:
+        head, bracket, _ = str(name).partition("[")
+        if bracket and head in body.fields and name not in body.fields:
+            shown = shorten(repr(name), 100)
+            raise SpellingError(f"the field {shown} would be read as a part of {head!r:.100}")
+
+
+def _note_writer(writers: dict[str, str], name: str, field: str) -> None:
+    """Note which field writes a name; raises `SpellingError` where another one does."""
+    other = writers.setdefault(name, field)
+    if other != field:
+        raise SpellingError(
+            f"its fields {shorten(repr(other), 100)} and {shorten(repr(field), 100)} are sent "
+            "under the same name"
+        )
 
 
 def _spell_field(body: Body, name: str, value: Any) -> list[Pair]:
@@ -149,17 +214,18 @@ def _spell_field(body: Body, name: str, value: Any) -> list[Pair]:
     style.
     """
     encoding = body.encoding.get(name, {})
-    style = encoding.get("style")
+    style, explode = _read_style(encoding)
     try:
         if style in ("form", "spaceDelimited", "pipeDelimited", "deepObject"):
-            explode = bool(encoding.get("explode", style == "form"))
+            if name in body.spread and isinstance(value, Mapping):
+                check_fields(value, body.spread[name], body.fields)
             reserved = encoding.get("allowReserved") is True
             return spell_query(name, value, style, explode, reserved=reserved)
         listed = value if isinstance(value, list) else [value]
         kept = [one for one in listed if one is not None]
         return [(encode(name), encode(_spell_text(one))) for one in kept]
     except SpellingError as error:
-        raise SpellingError(f"its field {name!r}: {error}") from None
+        raise SpellingError(f"its field {shorten(repr(name), 100)}: {error}") from None
 
 
 def _spell_text(value: Any) -> str:
@@ -169,12 +235,13 @@ def _spell_text(value: Any) -> str:
 
 
 def _spell_multipart(body: Body, value: Mapping[str, Any]) -> tuple[bytes, str]:
-    parts = [
-        _spell_part(body, str(name), one)
-        for name, field in value.items()
-        for one in (field if isinstance(field, list) else [field])
-        if one is not None
-    ]
+    parts: list[bytes] = []
+    writers: dict[str, str] = {}
+    for name, field in value.items():
+        quoted = _quote(str(name))
+        _note_writer(writers, quoted, str(name))
+        listed = field if isinstance(field, list) else [field]
+        parts += [_spell_part(body, str(name), quoted, one) for one in listed if one is not None]
     # The same body has the same bytes, and no text of the model's can know its own digest.
     boundary = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
     lines = [b"--" + boundary.encode() + b"\r\n" + part + b"\r\n" for part in parts]
@@ -182,24 +249,27 @@ def _spell_multipart(body: Body, value: Mapping[str, Any]) -> tuple[bytes, str]:
     return b"".join(lines), f"{_MULTIPART}; boundary={boundary}"
 
 
-def _spell_part(body: Body, name: str, value: Any) -> bytes:
+def _spell_part(body: Body, name: str, quoted: str, value: Any) -> bytes:
     is_file = name in body.files
     nested = isinstance(value, (Mapping, list))
     media_type = body.encoding.get(name, {}).get("contentType")
     if not isinstance(media_type, str) or "," in media_type or "*" in media_type:
+        media_type = ""
+    if not media_type or not HEADER_VALUE.fullmatch(media_type):
         media_type = "application/octet-stream" if is_file else ""
         if nested:
             media_type = "application/json"
-    quoted = _quote(name)
     lines = [f'Content-Disposition: form-data; name="{quoted}"']
     if is_file:
         lines[0] += f'; filename="{quoted}"'
     if media_type:
-        lines.append(f"Content-Type: {media_type.replace(chr(13), '').replace(chr(10), '')}")
+        lines.append(f"Content-Type: {media_type}")
     text = "\r\n".join([*lines, "", _spell_text(value)])
     return json_values.clean_text(text).encode()
 
 
 def _quote(name: str) -> str:
-    """A field's name as browsers write it."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    """A field's name as browsers write it: what could end it is percent-encoded. So is a backslash,
+    behind which some servers read a quote as a part of the name.
+    """
+    return _ENDING.sub(lambda found: quote(found[0]), json_values.clean_text(name))

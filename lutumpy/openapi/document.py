@@ -34,15 +34,18 @@ class Document:
         source: The document.
         is_3_0: Whether its schemas are those of OpenAPI 3.0, a dialect of its own; those of 3.1
             are JSON Schema 2020-12.
+        property_names: The names of properties that were looked up, by reference or by the identity
+            of a schema.
 
     Raises:
         DeclarationError: It isn't a document of OpenAPI 3.0 or 3.1.
     """
 
-    __slots__ = ("is_3_0", "source")
+    __slots__ = ("is_3_0", "property_names", "source")
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self.source: Mapping[str, Any] = source
+        self.property_names: dict[str | int, frozenset[str]] = {}
         self.is_3_0: bool = _read_version(source) == "0"
         paths = source.get("paths", {})
         if not isinstance(paths, Mapping):

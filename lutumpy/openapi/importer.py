@@ -263,7 +263,7 @@ class _ToolMaker:
         timeout, max_retries, strict = self._options
 
         def make(arguments: Mapping[str, Any]) -> OperationRequest:
-            return make_request(operation, parameters, body_argument, taken.body, arguments)
+            return make_request(operation, taken, parameters, body_argument, arguments)
 
         tool = DynamicTool(
             name,
@@ -288,7 +288,7 @@ class _ToolMaker:
         properties: dict[str, Any] = {}
         required: list[str] = []
         for argument, parameter in parameters.items():
-            schema = self._sent.convert(parameter.schema, references)
+            schema = self._sent.convert(parameter.schema, references, left_out=parameter.left_out)
             if parameter.description:
                 schema["description"] = parameter.description
             if parameter.deprecated:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from lutumpy.openapi.addresses import PathTemplate, read_template
 from lutumpy.openapi.bodies import Body, read_body
 from lutumpy.openapi.document import Document, UnusableError
 from lutumpy.openapi.parameters import Parameter, read_parameters
@@ -23,7 +25,8 @@ class Operation:
         original_name: Its `operationId`; method and path, as `"GET /pets/{id}"`, where it has none
             or shares it with another operation.
         method: The HTTP method, in capitals.
-        path: The path with the names of parameters in braces, as the document writes it.
+        path: The path with the names of parameters in braces, as the document writes it. What
+            stands behind a `#` is a name, and never sent.
         summary: The document's line about it.
         description: What the document says about it at length.
         tags: Its tags.
@@ -60,8 +63,9 @@ class Listed(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What an operation takes."""
+    """What an operation takes, and where it is sent."""
 
+    template: PathTemplate
     parameters: tuple[Parameter, ...]
     body: Body | None
 
@@ -140,10 +144,19 @@ def _read_servers(servers: Any) -> Iterator[str]:
         if not isinstance(url, str):
             continue
         variables = server.get("variables")
-        for name, variable in (variables if isinstance(variables, Mapping) else {}).items():
-            if isinstance(variable, Mapping) and "default" in variable:
-                url = url.replace(f"{{{name}}}", str(variable["default"]))
-        yield url
+        yield _fill_variables(url, variables if isinstance(variables, Mapping) else {})
+
+
+def _fill_variables(url: str, variables: Mapping[str, Any]) -> str:
+    """An address with the default values of its variables, none of which is looked at again."""
+
+    def fill(found: re.Match[str]) -> str:
+        variable = variables.get(found[1])
+        if isinstance(variable, Mapping) and "default" in variable:
+            return str(variable["default"])
+        return found[0]
+
+    return re.sub(r"\{([^{}]*)\}", fill, url)
 
 
 def _read_security(security: Any) -> tuple[tuple[str, ...], ...]:
@@ -155,9 +168,10 @@ def read_taken(document: Document, listed: Listed, segments: Collection[str]) ->
     """The parameters and the body of an operation.
 
     Raises:
-        UnusableError: They can't all be sent.
+        UnusableError: They can't all be sent, or the path leads out of a server's address.
     """
+    template = read_template(listed.operation.path)
     raw = listed.operation.definition
     lists = [listed.item.get("parameters", []), raw.get("parameters", [])]
-    parameters = read_parameters(document, listed.operation.path, lists, segments)
-    return Taken(parameters, read_body(document, raw.get("requestBody")))
+    parameters, template = read_parameters(document, template, lists, segments)
+    return Taken(template, parameters, read_body(document, raw.get("requestBody")))

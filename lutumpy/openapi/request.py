@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from lutumpy import ToolError
-from lutumpy.openapi.bodies import Body, spell_body
-from lutumpy.openapi.operations import Operation
-from lutumpy.openapi.parameters import Parameter, fill_path, spell_parameter
+from lutumpy.openapi.addresses import check_target, join_address
+from lutumpy.openapi.bodies import spell_body
+from lutumpy.openapi.operations import Operation, Taken
+from lutumpy.openapi.parameters import Parameter, spell_parameter
 from lutumpy.openapi.styles import SpellingError
 from lutumpy.plain.values import dataclass
 
@@ -26,14 +27,17 @@ class OperationRequest:
     """What one call of an operation asks for. Everything is validated and spelled; sending it, the
     server's address and who one is there are the caller's.
 
-    With httpx this sends it: `client.request(request.method, request.target,
+    With httpx this sends it: `client.request(request.method, request.url_at(server),
     headers=request.headers, content=request.content)`.
+
+    A path or a query that could lead anywhere but below a server's address is an `AddressError`
+    where the request is made.
 
     Attributes:
         operation: The operation.
         method: The HTTP method, in capitals.
-        path: The path, its parameters filled in and percent-encoded. It begins as the document's
-            paths do, so it goes behind the server's address.
+        path: The path, its parameters filled in and percent-encoded. It begins with one `/` and
+            goes behind the server's address.
         query_string: The query, percent-encoded, without `?`; empty where there is none.
         headers: The headers: header parameters, `Cookie` where there are cookie parameters, and
             `Content-Type` where there is a body.
@@ -59,6 +63,20 @@ class OperationRequest:
     header_values: Mapping[str, JsonValue]
     cookie_values: Mapping[str, JsonValue]
 
+    def __post_init__(self) -> None:
+        check_target(self.path, self.query_string)
+
+    def url_at(self, server: str) -> str:
+        """The whole address of the request.
+
+        Args:
+            server: The server's address, such as `https://host/v1`.
+
+        Raises:
+            AddressError: `server` can't be the address of one, or the request would leave it.
+        """
+        return join_address(server, self.target)
+
     @property
     def target(self) -> str:
         """Path and query, as they stand in a URL."""
@@ -79,23 +97,24 @@ class OperationRequest:
 
 def make_request(
     operation: Operation,
+    taken: Taken,
     parameters: Mapping[str, Parameter],
     body_argument: str | None,
-    body: Body | None,
     arguments: Mapping[str, Any],
 ) -> OperationRequest:
     """The request that a call's arguments ask for.
 
     Args:
         operation: The operation.
+        taken: What it takes.
         parameters: Its parameters, by the names of the arguments.
         body_argument: The name of the argument that is the body.
-        body: How the body is spelled.
         arguments: The arguments; they fit the tool's schema.
 
     Raises:
         ToolError: Some can't stand in their places; a line for each.
     """
+    body = taken.body
     values: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
     spelled: dict[str, list[tuple[str, str]]] = {place: [] for place in values}
     problems: list[str] = []
@@ -117,17 +136,17 @@ def make_request(
         if made is not None:
             content, headers["Content-Type"] = made
             media_type = body.media_type
-    path = operation.path
+    filled = None
     if not problems:
-        texts = dict(spelled["path"])
-        path = _try(problems, "the path", fill_path, path, texts) or path
-    if problems:
+        filled = _try(problems, "the path", taken.template.fill, dict(spelled["path"]))
+    if filled is None:
         raise ToolError("\n".join(problems))
+    path, stated = filled
     return OperationRequest(
         operation,
         operation.method,
         path,
-        "&".join(_assign(spelled["query"])),
+        "&".join([*stated, *_assign(spelled["query"])]),
         headers,
         content,
         media_type,

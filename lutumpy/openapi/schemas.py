@@ -25,10 +25,11 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from lutumpy.openapi.document import Document, UnusableError
+from lutumpy.openapi.schema_parts import SchemaParts, list_items
 from lutumpy.plain.clean_names import clean_name, with_digest
 from lutumpy.plain.pointer import tokens
 from lutumpy.plain.preview import shorten
@@ -81,6 +82,13 @@ _DROPPED = {
 _DIALECT = re.compile(r"https?://(json-schema\.org/draft/2020-12|spec\.openapis\.org/oas/3\.1)/.*")
 _MOST_DEFINITIONS = 5000
 """Of one operation. Real documents need some hundreds; a made one could ask for 2^30."""
+_MOST_PLACES = 8
+"""In how many kinds of places a schema stands, on the average of an operation: real ones in two."""
+_FEW_DEFINITIONS = 100
+"""Up to here nobody counts places."""
+_MOST_IN_ALL = 200_000
+"""Definitions of all operations together. Each operation has its own copy, so a document of some
+hundred kilobytes could ask for gigabytes."""
 _COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
 
 
@@ -118,22 +126,26 @@ class SchemaConverter:
         self, document: Document, *, direction: Literal["request", "response"], closed: bool
     ) -> None:
         self._document = document
-        self._hiding_word = "readOnly" if direction == "request" else "writeOnly"
+        self._parts = SchemaParts(document, "readOnly" if direction == "request" else "writeOnly")
         self._closed = closed
         self._sources: dict[str, tuple[str, Place]] = {}
         self._definitions: dict[str, _Definition] = {}
+        self._given = 0
 
-    def convert(self, schema: Any, references: set[str]) -> dict[str, Any]:
+    def convert(
+        self, schema: Any, references: set[str], *, left_out: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
         """A schema of a whole value.
 
         Args:
             schema: The Schema Object.
             references: Gets the names of the definitions that it refers to.
+            left_out: Properties of its objects that the model isn't asked for.
 
         Raises:
             UnusableError: It can't be converted.
         """
-        return self._convert(schema, _WHOLE, references)
+        return self._convert(schema, Place(left_out=left_out), references)
 
     def definitions(self, references: set[str]) -> dict[str, Any]:
         """The definitions of these names, and those that they refer to.
@@ -142,16 +154,29 @@ class SchemaConverter:
             UnusableError: One of them can't be converted.
         """
         needed: dict[str, Any] = {}
+        sources: set[str] = set()
         waiting = sorted(references, reverse=True)
         while waiting:
             name = waiting.pop()
-            if name not in needed:
-                if len(needed) >= _MOST_DEFINITIONS:
-                    raise UnusableError(f"it needs more than {_MOST_DEFINITIONS} schemas")
-                definition = self._make_definition(name)
-                needed[name] = definition.schema
-                waiting += sorted(definition.references, reverse=True)
+            if name in needed:
+                continue
+            sources.add(self._sources[name][0])
+            most = min(_MOST_DEFINITIONS, _FEW_DEFINITIONS + _MOST_PLACES * len(sources))
+            if len(needed) >= most:
+                raise UnusableError(f"it needs more than {most} schemas")
+            self._count_definition()
+            definition = self._make_definition(name)
+            needed[name] = definition.schema
+            waiting += sorted(definition.references, reverse=True)
         return dict(sorted(needed.items()))
+
+    def _count_definition(self) -> None:
+        self._given += 1
+        if self._given > _MOST_IN_ALL:
+            raise UnusableError(
+                f"with it the operations need more than {_MOST_IN_ALL} schemas in all; take fewer "
+                "of them by only=, tags= or include="
+            )
 
     # --- references -----------------------------------------------------------------------------
 
@@ -167,7 +192,7 @@ class SchemaConverter:
         """The reference to a definition, which is made when it is needed."""
         self._document.find(reference)  # it leads somewhere
         # What it leaves out by itself needs no saying; so most definitions have one place.
-        hidden = self._hidden_names({"$ref": reference})
+        hidden = self._parts.hidden_names({"$ref": reference})
         place = Place(place.is_part and self._closed, place.left_out - hidden)
         name = _name_definition(reference, place)
         known = self._sources.setdefault(name, (reference, place))
@@ -186,7 +211,7 @@ class SchemaConverter:
         self._check_words(schema)
         if self._document.is_3_0 and "$ref" in schema:
             schema = {key: schema[key] for key in schema if key in _BESIDE_REFERENCES}
-        left_out = place.left_out | self._hidden_names(schema)
+        left_out = place.left_out | self._parts.hidden_names(schema)
         place = Place(place.is_part, left_out)
         made: dict[str, Any] = {}
         for key, value in schema.items():
@@ -224,7 +249,7 @@ class SchemaConverter:
             made[key] = self._refer(value, _place_below(key, schema, place), references)
         elif key == "required":
             # A boolean is a mistake that is often made, and says nothing.
-            names = [name for name in _items(value) if str(name) not in place.left_out]
+            names = [name for name in list_items(value) if str(name) not in place.left_out]
             if names:
                 made[key] = names
         elif key in _MAPS and isinstance(value, Mapping):
@@ -249,32 +274,6 @@ class SchemaConverter:
         elif key != "examples" or _is_list(value):  # a map of examples is a mistake
             made[key] = _copy_value(value)
 
-    # --- read-only properties -------------------------------------------------------------------
-
-    def _hidden_names(self, schema: Any) -> frozenset[str]:
-        """The properties of a schema and its parts that don't go in this direction."""
-        found: set[str] = set()
-        for part in self._parts_of(schema, set()):
-            properties = part.get("properties")
-            if isinstance(properties, Mapping):
-                found |= {str(name) for name in properties if self._is_hidden(properties[name])}
-        return frozenset(found)
-
-    def _is_hidden(self, schema: Any) -> bool:
-        return any(part.get(self._hiding_word) is True for part in self._parts_of(schema, set()))
-
-    def _parts_of(self, schema: Any, seen: set[str]) -> Iterator[Mapping[str, Any]]:
-        """A schema and all that describe the same value: what it refers to, its `allOf`."""
-        if not isinstance(schema, Mapping):
-            return
-        yield schema
-        for inner in _items(schema.get("allOf")):
-            yield from self._parts_of(inner, seen)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            yield from self._parts_of(self._document.find(reference), seen)
-
     # --- unions and closed objects --------------------------------------------------------------
 
     def _mark_branches(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
@@ -287,9 +286,9 @@ class SchemaConverter:
             return
         mapping = mapping if isinstance(mapping, Mapping) else {}
         for key in ("oneOf", "anyOf"):
-            for index, branch in enumerate(_items(schema.get(key)) if key in made else ()):
+            for index, branch in enumerate(list_items(schema.get(key)) if key in made else ()):
                 reference = branch.get("$ref") if isinstance(branch, Mapping) else None
-                if not isinstance(reference, str) or not self._leaves_open(reference, name):
+                if not isinstance(reference, str) or not self._parts.leaves_open(reference, name):
                     continue
                 last = tokens(reference)[-1]
                 names = [str(k) for k, value in mapping.items() if value in (reference, last)]
@@ -298,18 +297,6 @@ class SchemaConverter:
                     marked["properties"] = {name: {"enum": names or [last]}}
                     marked["required"] = [name]
 
-    def _leaves_open(self, reference: str, name: str) -> bool:
-        """Whether a schema has a property and doesn't say which values it takes."""
-        found = False
-        for part in self._parts_of({"$ref": reference}, set()):
-            properties = part.get("properties")
-            inner = properties.get(name) if isinstance(properties, Mapping) else None
-            for one in self._parts_of(inner, set()):
-                found = True
-                if "const" in one or "enum" in one:
-                    return False
-        return found
-
     def _close(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
         if "additionalProperties" in made or "unevaluatedProperties" in made:
             return
@@ -317,32 +304,8 @@ class SchemaConverter:
         if not composed:
             if made.get("properties"):
                 made["additionalProperties"] = False
-        elif not _is_alone(composed[0], schema) and self._has_fields(schema, {}):
+        elif not _is_alone(composed[0], schema) and self._parts.has_fields(schema):
             made["unevaluatedProperties"] = False
-
-    def _has_fields(self, schema: Any, known: dict[str, bool]) -> bool:
-        """Whether an object's properties are named, in each of its forms.
-
-        Args:
-            schema: The Schema Object.
-            known: The answer for references that were followed; for those that are being followed,
-                that it isn't so.
-        """
-        if not isinstance(schema, Mapping):
-            return False
-        if schema.get("properties"):
-            return True
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            if reference not in known:
-                known[reference] = False
-                known[reference] = self._has_fields(self._document.find(reference), known)
-            if known[reference]:
-                return True
-        if any(self._has_fields(inner, known) for inner in _items(schema.get("allOf"))):
-            return True
-        branches = _items(schema.get("oneOf", schema.get("anyOf")))
-        return bool(branches) and all(self._has_fields(inner, known) for inner in branches)
 
 
 def _name_definition(reference: str, place: Place) -> str:
@@ -368,7 +331,7 @@ def _is_alone(key: str, schema: Mapping[str, Any]) -> bool:
     others = [other for other in schema if other in _DESCRIBE_OBJECTS and other != key]
     if others or key not in (*_UNIONS, "$ref"):
         return False
-    return key != "allOf" or len(_items(schema["allOf"])) == 1
+    return key != "allOf" or len(list_items(schema["allOf"])) == 1
 
 
 def _convert_exclusive_limits(made: dict[str, Any]) -> None:
@@ -407,7 +370,3 @@ def _copy_value(value: Any) -> Any:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
-
-
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else ()

@@ -19,7 +19,9 @@
 #
 # A query is spelled as pairs of texts that are already encoded, the names included. What stands
 # between the values of a list is not encoded and what stands inside of one is, so a comma in a
-# value doesn't become two values.
+# value doesn't become two values, and an object's value doesn't become another property of it.
+# Where nothing can be encoded (a header), or the mark between values never is (a dot), a value
+# that holds the mark is refused.
 
 from __future__ import annotations
 
@@ -28,11 +30,13 @@ from typing import Any
 from urllib.parse import quote
 
 from lutumpy.plain import json_values
+from lutumpy.plain.preview import shorten
 
 __all__ = ["SpellingError", "encode", "spell_header", "spell_path", "spell_query", "spell_scalar"]
 
-# What may stand in a query by itself without ending the value or the query.
-_RESERVED = ":/?@!$'()*,;"
+# What may stand in a query by itself without ending the value or the query. A semicolon ends the
+# value to some servers.
+_RESERVED = ":/?@!$'()*,"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 Spell = Callable[[str], str]
@@ -82,11 +86,16 @@ def spell_path(name: str, value: Any, style: str, explode: bool) -> str:
         if explode:
             return start + between.join([named + one for one in values])
         return start + named + ",".join(values)
+    if style == "label" and explode:
+        _refuse_marks(value, ".")
     return start + _join(value, explode, between if explode else ",", encode)
 
 
 def spell_header(value: Any, explode: bool) -> str:
     """A value of a header, in the style `simple`. Nothing in it is percent-encoded."""
+    _refuse_marks(value, ",")
+    if isinstance(value, Mapping) and explode and any("=" in str(key) for key in value):
+        raise SpellingError("a name can't hold '=' here, which stands behind names")
     return _join(value, explode, ",", str)
 
 
@@ -124,11 +133,18 @@ def spell_query(
         return [(own, text) for text in _list_values(value, spell)]
     delimiter = _DELIMITERS.get(style)
     if delimiter is None:
-        return [(own, ",".join(_list_values(value, spell)))]
-    texts = _list_values(value, str)
-    if any(delimiter in text for text in texts):
-        raise SpellingError(f"a value can't hold {delimiter!r} here, which stands between values")
-    return [(own, encode(delimiter).join([encode(text) for text in texts]))]
+        texts = [text.replace(",", "%2C") for text in _list_values(value, spell)]
+        return [(own, ",".join(texts))]
+    _refuse_marks(value, delimiter)
+    return [(own, encode(delimiter).join(_list_values(value, encode)))]
+
+
+def _refuse_marks(value: Any, marks: str) -> None:
+    """Refuse a list or an object whose texts hold what stands between them."""
+    for text in _list_values(value, str) if isinstance(value, (Mapping, list)) else ():
+        held = [mark for mark in marks if mark in text]
+        if held:
+            raise SpellingError(f"a value can't hold {held[0]!r} here, which stands between values")
 
 
 def _join(value: Any, explode: bool, between: str, spell: Spell) -> str:
@@ -157,6 +173,10 @@ def _flatten(name: str, value: Any) -> Iterator[Pair]:
     """`name[key]` with the text of each value; deeper objects as servers read them, `a[b][c]`."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            if not key or "[" in key or "]" in key:
+                raise SpellingError(
+                    f"a name in this place can't be empty or hold brackets: {shorten(key, 100)!r}"
+                )
             yield from _flatten(f"{name}[{key}]", inner)
     elif isinstance(value, list):
         for inner in value:

@@ -174,6 +174,8 @@ def _list_turn_tags(turn: AssistantTurn) -> list[str]:
     tags = [turn.model] if turn.model else []
     if turn.finish_reason not in ("stop", "tool_calls"):
         tags.append(f"finish: {turn.finish_reason}")
+    elif turn.cut and turn.provider_finish_reason:
+        tags.append(f"cut off: {turn.provider_finish_reason}")
     if turn.reasoning_dropped:
         tags.append("reasoning no longer sent")
     if turn.empty:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lutumpy import Usage
-from lutumpy.apis import by_name
+from lutumpy.apis import by_name, is_built_in
 from lutumpy.page.model import Step
 
 __all__ = ["Bar", "Chart", "Row", "Segment", "charts", "rows_of", "usage_of"]
@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 720.0, 96.0
 # More bars than these would be narrower than a finger or a pixel: neighbours are averaged instead.
 _MOST_BARS = 120
 _WIDEST = 40.0  # so that two turns don't become two walls
+_COMMON_COUNTS = frozenset({"input_tokens", "prompt_tokens", "output_tokens", "completion_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,11 @@ def usage_of(value: Any) -> Usage | None:
     data: Any = dump(mode="json") if dump is not None else value
     if not isinstance(data, Mapping):
         return None
-    for module in by_name("page").values():
-        read = getattr(module, "read_usage", None)
+    modules = by_name("page")
+    # What most APIs have in common isn't read by the module of an added one.
+    asked = [api for api in modules if is_built_in(api) or not data.keys() & _COMMON_COUNTS]
+    for api in asked:
+        read = getattr(modules[api], "read_usage", None)
         found = read(data) if read is not None else None
         if found is not None:
             return cast("Usage", found)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-__all__ = ["choose_names", "clean_name", "clean_names", "with_digest"]
+__all__ = ["choose_names", "clean_name", "clean_names", "digest_of", "with_digest"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -77,8 +77,13 @@ def choose_names(candidates: Mapping[K, Iterable[str]]) -> dict[K, str]:
 
 def with_digest(text: str, name: str, most: int, digits: int = 8) -> str:
     """`name`, cut if need be, with digits of the digest of `text` behind it."""
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    digest = digest_of(text, digits)
     return f"{name[: most - digits - 1].rstrip('_') or '_'}_{digest}"[:most]
+
+
+def digest_of(text: str, digits: int) -> str:
+    """The first hexadecimal digits of the SHA-256 of `text`."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
 
 
 def _spell_names(text: str, prefix: str, most: int) -> Iterator[str]:

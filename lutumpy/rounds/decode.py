@@ -12,6 +12,7 @@ from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
 from lutumpy.tools.approvals import ApprovalRequest
+from lutumpy.tools.argument_report import limit_detail
 from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.selectors import Selector, near_names
@@ -114,7 +115,9 @@ def _decode_approval(
             pass  # not a JSON object, or text that pydantic doesn't take
     if cut:
         return _make_issue(transcript, metadata, "truncated", _explain_truncated(block.name))
-    detail = f"The arguments of {block.name} are not a JSON object, so it was not called."
+    detail = (
+        f"The arguments of {_shorten_name(block.name)} are not a JSON object, so it was not called."
+    )
     return _make_issue(transcript, metadata, "malformed_arguments", detail)
 
 
@@ -122,7 +125,7 @@ def _make_issue(
     transcript: Transcript, metadata: ToolMetadata, reason: IssueReason, detail: str
 ) -> ToolCallIssue:
     failures = transcript.failures(metadata.name, metadata.arguments)
-    return ToolCallIssue(metadata, reason, detail, failures)
+    return ToolCallIssue(metadata, reason, limit_detail(detail), failures)
 
 
 # The texts below go to the model: they are public behaviour.
@@ -132,7 +135,9 @@ def _explain_unknown(offer: OfferedTools[Any], block: CallBlock) -> str:
     # A model that may call text tools this way has the wrong name; any other the wrong way.
     is_misnamed = block.kind == "custom" and block.name not in offer.by_name
     if block.kind != "function" and not (is_misnamed and _offers_text_tools(offer)):
-        return f"Calls of the kind {block.kind!r} can't be run here. {_list_offered(offer)}"
+        return (
+            f"Calls of the kind {_quote_name(block.kind)} can't be run here. {_list_offered(offer)}"
+        )
     near = near_names(block.name, [s.name for s in offer.selectors])
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"There is no tool named {_quote_name(block.name)}.{hint} {_list_offered(offer)}"
@@ -152,8 +157,8 @@ def _explain_unavailable(offer: OfferedTools[Any], name: str) -> str:
 
 def _explain_truncated(name: str) -> str:
     return (
-        f"The arguments of {name} were cut off before they were complete, so it was not run. "
-        "Call it again with complete, shorter arguments."
+        f"The arguments of {_shorten_name(name)} were cut off before they were complete, so it "
+        "was not run. Call it again with complete, shorter arguments."
     )
 
 
@@ -166,6 +171,10 @@ def _list_offered(offer: OfferedTools[Any]) -> str:
 
 
 def _quote_name(name: str) -> str:
+    return repr(_shorten_name(name))
+
+
+def _shorten_name(name: str) -> str:
     if len(name) > _NAME_SHOWN:
-        name = name[:_NAME_SHOWN] + MARK  # the mark comes on top of the characters shown
-    return repr(name)
+        return name[:_NAME_SHOWN] + MARK  # the mark comes on top of the characters shown
+    return name

@@ -11,6 +11,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from lutumpy.core.tool_names import names_by_digest, replaced_digest
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.selectors import Selector
@@ -30,7 +31,7 @@ class OfferedTools(ToolOffering, Generic[C_co]):
             offered has another issue than a call of an unknown one.
     """
 
-    __slots__ = ("by_name", "offered", "selectors")
+    __slots__ = ("_by_digest", "by_name", "offered", "selectors")
 
     def __init__(
         self,
@@ -48,6 +49,19 @@ class OfferedTools(ToolOffering, Generic[C_co]):
         self.selectors: tuple[Selector[Any, Any, Any], ...] = selectors
         self.offered: frozenset[str] = frozenset([s.name for s in selectors])
         self.by_name: Mapping[str, Selector[Any, Any, Any]] = by_name or {}
+        # Made when the first call with a replaced name comes.
+        self._by_digest: dict[str, str] | None = None
+
+    def own_name(self, name: str) -> str:
+        """The tool's own name for one that an API was told in its place (rule R2); any other name
+        is its own.
+        """
+        digest = replaced_digest(name)
+        if digest is None:
+            return name
+        if self._by_digest is None:
+            self._by_digest = names_by_digest([*self.by_name, *[spec.name for spec in self.specs]])
+        return self._by_digest.get(digest, name)
 
 
 NO_TOOLS: OfferedTools[Any] = OfferedTools()

@@ -13,8 +13,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterable, Mapping
-from inspect import GEN_CLOSED, getgeneratorstate
+from collections.abc import Coroutine, Generator, Iterable, Mapping
+from inspect import (
+    CORO_RUNNING,
+    CORO_SUSPENDED,
+    GEN_RUNNING,
+    getcoroutinestate,
+    getgeneratorstate,
+)
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
@@ -23,7 +29,7 @@ from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.hooks.audit import Run, describe_call
 from lutumpy.hooks.calling import drive_sync
-from lutumpy.hooks.decisions import Complete, Reject, RunNormally
+from lutumpy.hooks.decisions import ToolDecision
 from lutumpy.hooks.people import decide_held
 from lutumpy.hooks.pipeline import CallState, Decision, Held
 from lutumpy.hooks.results import CallResult
@@ -64,7 +70,7 @@ class OpenRound(Generic[C_co]):
     __slots__ = (
         "__weakref__",
         "_answer",
-        "_running",
+        "_driver",
         "_runs",
         "_states",
         "_token",
@@ -91,8 +97,9 @@ class OpenRound(Generic[C_co]):
         # The state of every call, and the runs of hooks that brought it about.
         self._states = states
         self._runs = runs
-        # The run of hooks that is looking at the calls.
-        self._running: Generator[Any, Any, Any] | None = None
+        # What runs the hooks, or ran them last: a generator without an event loop, a coroutine in
+        # one.
+        self._driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any] | None = None
         self.approvals = approvals
         self.issues = issues
         if answer.holder is None:
@@ -152,34 +159,22 @@ class OpenRound(Generic[C_co]):
 
         Raises:
             HookError: a hook raised, or decided something that doesn't fit; or hooks are being
-                applied already. This one stays open, and its inputs are as they were before: those
-                of a round are as decoded.
+                applied already. This one stays open, and its inputs are as they were before,
+                whatever hooks did to the copies that they were shown.
             RoundClosedError: it was committed, discarded or handed over before.
         """
         run, steps = self._begin_run(hooks, sync=False)
+        driver = self._driver = drive_async(steps)
         try:
-            self._running = steps
-            return self._hand_over(run, await drive_async(steps))
-        except BaseException:
-            run.restore_inputs()
-            raise
+            return self._hand_over(run, await driver)
         finally:
-            # A generator that never began would keep this object alive.
-            self._running = None
-            steps.close()
+            driver.close()  # an interrupt may have come before it was awaited
 
     def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
         """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
         run, steps = self._begin_run(hooks, sync=True)
-        try:
-            self._running = steps
-            return self._hand_over(run, drive_sync(steps))
-        except BaseException:
-            run.restore_inputs()
-            raise
-        finally:
-            self._running = None
-            steps.close()
+        self._driver = steps
+        return self._hand_over(run, drive_sync(steps))
 
     def _begin_run(
         self, hooks: Decider, *, sync: bool
@@ -187,7 +182,7 @@ class OpenRound(Generic[C_co]):
         # Two runs at once would give their hooks the same inputs, and one would take back what the
         # other has decided.
         self._check_undecided("hooks can't be applied to it")
-        run = HookRun(hooks, self._answer.entries, copy_inputs=bool(self._runs), sync=sync)
+        run = HookRun(hooks, self._answer.entries, as_decoded=not self._runs, sync=sync)
         return run, run.decide_calls(self._states)
 
     def _hand_over(self, run: HookRun, states: list[CallState]) -> ToolRoundPlan[C_co]:
@@ -296,8 +291,7 @@ class OpenRound(Generic[C_co]):
         """
         if self._answer.holder is not self._token or self._answer.attempt is not None:
             self._check_open()
-        # Asked of the run itself: a flag would stay behind where an exception cuts the run off.
-        if self._running is not None and getgeneratorstate(self._running) != GEN_CLOSED:
+        if self._driver is not None and _is_at_work(self._driver):
             raise HookError(
                 f"hooks are already deciding about the calls of this {self._what}, "
                 f"so {refused} now; wait for them; it is still open"
@@ -318,6 +312,18 @@ class OpenRound(Generic[C_co]):
             ResourceWarning,
             source=self,
         )
+
+
+def _is_at_work(driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]) -> bool:
+    """Whether hooks are still deciding.
+
+    The driver itself is asked: a flag would stay behind where an exception cuts the run off, and so
+    would a generator that is waiting for nobody any more. A coroutine that an exception leaves is
+    closed, whatever it waited for.
+    """
+    if isinstance(driver, Generator):
+        return getgeneratorstate(driver) == GEN_RUNNING
+    return getcoroutinestate(driver) in (CORO_RUNNING, CORO_SUSPENDED)
 
 
 class ToolRoundPlan(OpenRound[C_co]):
@@ -410,7 +416,7 @@ class ToolRoundPlan(OpenRound[C_co]):
         return plan
 
     def decide(
-        self, decisions: Mapping[str, RunNormally[Any] | Complete[Any] | Reject], *, by: str
+        self, decisions: Mapping[str, ToolDecision[Any, Any]], *, by: str
     ) -> ToolRoundPlan[C_co]:
         """Decide calls that are held, in place of the hooks that held them.
 
@@ -423,8 +429,8 @@ class ToolRoundPlan(OpenRound[C_co]):
             The plan that takes this one's place; this one is closed then.
 
         Raises:
-            HookError: an id is unknown, its call isn't held, or a decision doesn't fit the tool.
-                Nothing was decided; this one stays open.
+            HookError: an id is unknown, its call isn't held, or a decision is a `Hold` or doesn't
+                fit the tool. Nothing was decided; this one stays open.
             RoundClosedError: it was closed before.
         """
         self._check_undecided("people can't decide about it")

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.origin import Origin
+from lutumpy.core.tool_names import REPLACED_PREFIX
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
 from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.rounds.call_names import name_calls
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.offered import OfferedTools
 from lutumpy.rounds.open_answer import OpenAnswer
@@ -63,9 +65,10 @@ def read_answer(
     if begun is None:
         begun = position_of(transcript)  # whoever reads by hand has done so at once
     answer = _read_calls(offer, turn, transcript, begun, ready, value_tool)
-    if not turn.calls:
+    calls = answer.turn.calls
+    if not calls:
         return _finish(result(turn), answer, staged=staged)
-    if value_tool is not None and all(value_tool.is_called_by(block) for block in turn.calls):
+    if value_tool is not None and all(value_tool.is_called_by(block) for block in calls):
         return _finish(*value_tool.take_value(answer), staged=staged)
     # The round first: if an exception cuts this off before it is returned, the answer has a holder
     # whose end is noticed and reported to the transcript (rule C7a).
@@ -107,6 +110,10 @@ def _read_calls(
         return OpenAnswer(turn, [], transcript, begun)
     if offer.finder is not None:
         turn = name_searches(turn, offer.finder)
+    for call in turn.calls:
+        if call.name.startswith(REPLACED_PREFIX):
+            turn = name_calls(offer, turn)
+            break
     turn = transcript.fresh_ids(turn)
     origin = Origin(transcript, begun.length, turn.calls)
     last = len(turn.calls) - 1

@@ -36,6 +36,7 @@ from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
 from lutumpy.hooks.pipeline import CallOrIssue
+from lutumpy.rounds.call_names import name_call
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.events import (
     ApprovalRequested,
@@ -280,7 +281,8 @@ class Reader(Generic[C, W]):
             turn = self.partial()
             blocks = self._transcript.fresh_ids(turn).calls if turn is not None else ()
             block = {block.id: block for block in blocks}[call_id]
-            return self._parse_partially(block.name, block.kind, block.arguments)
+            name = self._offer.own_name(block.name)
+            return self._parse_partially(name, block.kind, block.arguments)
         for index, call in self._arriving.items():
             if self._final_id(index) == call_id:
                 return self._parse_partially(call.name, call.kind, "".join(call.pieces))
@@ -297,7 +299,8 @@ class Reader(Generic[C, W]):
 
     def _read_call_delta(self, delta: CallDelta) -> Event:
         call = self._find_call(delta.index, delta.id)
-        call.name = delta.name or call.name
+        if delta.name:
+            call.name = self._offer.own_name(delta.name)
         call.kind = delta.kind
         if delta.kind == SEARCH_CALL and self._offer.finder is not None:
             call.name = self._offer.finder
@@ -321,7 +324,7 @@ class Reader(Generic[C, W]):
         call = self._find_call(done.index, done.call.id)
         if not call.pieces:
             call.pieces.append(done.call.arguments)
-        block = done.call
+        block = name_call(self._offer, done.call)
         if block.kind == SEARCH_CALL:
             block = name_search(block, self._offer.finder)
         call.name = block.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from lutumpy.core.dump_items import WRONG, load_turn
+from lutumpy.core.dump_items import WRONG, expect, load_turn
 from lutumpy.core.items import AssistantTurn, ToolMetadata
 from lutumpy.core.origin import Origin
 from lutumpy.core.transcript import Transcript
@@ -13,6 +13,7 @@ from lutumpy.errors import PlanError, TranscriptError
 from lutumpy.hooks.audit import Run
 from lutumpy.hooks.people import AskedHook, LoadedRun
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.portable import FORMAT, VERSION
 from lutumpy.rounds.signing import check_digest, check_signature, to_json
@@ -87,10 +88,10 @@ def load_plan(
             "nothing was loaded",
         )
     try:
-        turn = load_turn(_expect(plan["turn"], dict, "turn"))
+        turn = load_turn(expect(plan["turn"], dict, "turn"))
         calls = _read_calls(plan, turn)
         position, origin = _find_position(plan, transcript, turn)
-        digests = _expect(_expect(plan["toolset"], dict, "toolset")["tools"], dict, "tools")
+        digests = expect(expect(plan["toolset"], dict, "toolset")["tools"], dict, "tools")
         changed = _changed_tools(calls, digests, toolset)
         if changed and drift == "refuse":
             raise PlanError(
@@ -121,21 +122,15 @@ def _read_envelope(data: Any) -> Mapping[str, Any]:
     if type(version) is not int or version != VERSION:
         raise PlanError(
             "version",
-            f"the plan has the version {version!r}, this release reads {VERSION}; "
+            f"the plan has the version {safe_repr(version)}, this release reads {VERSION}; "
             "nothing was loaded",
         )
     return plan
 
 
-def _expect(value: Any, kind: type[Any], name: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{name} is {type(value).__name__}, not {kind.__name__}")
-    return value
-
-
 def _read_calls(plan: Mapping[str, Any], turn: AssistantTurn) -> list[Mapping[str, Any]]:
     """The calls of a dump; they must be those of its turn."""
-    calls = _expect(plan["calls"], list, "calls")
+    calls = expect(plan["calls"], list, "calls")
     listed = [(call["call_id"], call["tool"], call["arguments"]) for call in calls]
     if not listed or listed != [(call.id, call.name, call.arguments) for call in turn.calls]:
         raise ValueError("its calls are not those of its turn")
@@ -150,8 +145,8 @@ def _find_position(
     Raises:
         PlanError: `position` or `committed`.
     """
-    at = _expect(plan["at"], dict, "at")
-    items = _expect(at["items"], int, "at.items")
+    at = expect(plan["at"], dict, "at")
+    items = expect(at["items"], int, "at.items")
     length, revision = transcript.position()
     committed = transcript.committed(length)
     if not 0 <= items <= committed:
@@ -227,7 +222,7 @@ class _CallLoader:
             return _both(_load_issue(metadata, data))
         if "server_label" in data:
             entry: BaseToolCall = ApprovalRequest(
-                metadata, _expect(data["server_label"], str, "server_label"), self._origin
+                metadata, expect(data["server_label"], str, "server_label"), self._origin
             )
         elif metadata.name in self._changed:
             return _both(ToolCallIssue(metadata, "not_available", CHANGED))
@@ -248,11 +243,11 @@ class _CallLoader:
             ) from error
         call: BaseToolCall = ToolCall(metadata, value, selector, (), self._origin)
         if data["standing"] in ("pending", "held"):
-            call.key = _expect(data["key"], str, "key")
+            call.key = expect(data["key"], str, "key")
             given = data.get("equal_to")
             call.equal_to = written_arguments(call) if given is None else given
-            _expect(call.equal_to, str, "equal_to")
-        if _expect(data["edited"], bool, "edited"):
+            expect(call.equal_to, str, "equal_to")
+        if expect(data["edited"], bool, "edited"):
             self._edited.add(metadata.id)
         return call
 
@@ -265,7 +260,7 @@ class _CallLoader:
                 word = "approved"
             hooks = [{"by": data["by"], "source": data["source"], "did": word}]
         self._asked[call_id] = [
-            AskedHook(*[_expect(hook[name], str, name) for name in AskedHook._fields])
+            AskedHook(*[expect(hook[name], str, name) for name in AskedHook._fields])
             for hook in hooks or ()
         ]
 
@@ -275,10 +270,10 @@ def _both(issue: ToolCallIssue) -> tuple[ToolCallIssue, ToolCallIssue]:
 
 
 def _load_issue(metadata: ToolMetadata, data: Mapping[str, Any]) -> ToolCallIssue:
-    reason, repeat = data["reason"], _expect(data["repeat"], int, "repeat")
+    reason, repeat = data["reason"], expect(data["repeat"], int, "repeat")
     if reason not in get_args(IssueReason) or repeat < 0:
         raise ValueError(f"no issue has the reason {reason!r} and {repeat!r} repeats")
-    return ToolCallIssue(metadata, reason, _expect(data["detail"], str, "detail"), repeat)
+    return ToolCallIssue(metadata, reason, expect(data["detail"], str, "detail"), repeat)
 
 
 def _load_pending(entry: BaseToolCall, data: Mapping[str, Any]) -> CallState:
@@ -286,7 +281,7 @@ def _load_pending(entry: BaseToolCall, data: Mapping[str, Any]) -> CallState:
 
 
 def _load_held(entry: BaseToolCall, data: Mapping[str, Any]) -> CallState:
-    reason, by = [_expect(data[name], str, name) for name in ("reason", "by")]
+    reason, by = [expect(data[name], str, name) for name in ("reason", "by")]
     own = entry if isinstance(entry, ApprovalRequest) else _same_call(entry)
     return Held(own, reason, _load_source(data), by)
 
@@ -306,13 +301,13 @@ def _load_handled(entry: BaseToolCall, data: Mapping[str, Any]) -> CallState:
         output = result.content
     handled: HandledTool[Any, Any]
     handled = HandledTool(entry.metadata, entry.input, output, entry.selector)
-    by = _expect(data["by"], str, "by")
+    by = expect(data["by"], str, "by")
     return Decision(handled, result, _load_source(data), by)
 
 
 def _load_rejected(entry: BaseToolCall, data: Mapping[str, Any]) -> CallState:
     result = ToolResult.load(data["result"], entry)
-    reason, by = [_expect(data[name], str, name) for name in ("reason", "by")]
+    reason, by = [expect(data[name], str, name) for name in ("reason", "by")]
     if result.status != "rejected":
         raise ValueError(f"the result of a rejected call has the status {result.status!r}")
     source = _load_source(data)

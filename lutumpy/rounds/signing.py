@@ -16,6 +16,7 @@ from typing import Any
 
 from lutumpy.errors import PlanError
 from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
 
 __all__ = ["Signer", "check_digest", "check_signature", "seal"]
@@ -52,9 +53,9 @@ class Signer:
 
 def seal(plan: dict[str, Any], signer: Signer | None) -> None:
     """Add the digest of a plan, and its signature."""
-    plan["digest"] = _digest_of(plan)
+    plan["digest"] = _digest_of(_canonical(plan))
     if signer is not None:
-        value = _sign(plan, signer.secret)
+        value = _sign(_canonical(plan), signer.secret)
         plan["signature"] = {"alg": ALGORITHM, "key": signer.key, "value": value}
 
 
@@ -68,11 +69,13 @@ def check_signature(plan: Mapping[str, Any], keys: Mapping[str, bytes]) -> None:
     if secret is None or signature.get("alg") != ALGORITHM:
         raise PlanError(
             "unsigned",
-            f"the plan is signed with the key {key!r} and {signature.get('alg')!r}; known are the "
+            f"the plan is signed with the key {safe_repr(key)} and "
+            f"{safe_repr(signature.get('alg'))}; known are the "
             f"keys {', '.join(map(repr, keys)) or 'none'} with {ALGORITHM}",
         )
     value = signature.get("value")
-    expected = _sign({name: plan[name] for name in plan if name != "signature"}, secret)
+    content = {name: plan[name] for name in plan if name != "signature"}
+    expected = _sign(_check_canonical(content), secret)
     # What else stands in the signature is signed by nobody, so nothing else may.
     if len(signature) != 3 or not isinstance(value, str) or not _equal(value, expected):
         raise PlanError("tampered", f"the plan is not the one that the key {key!r} has signed")
@@ -81,17 +84,18 @@ def check_signature(plan: Mapping[str, Any], keys: Mapping[str, bytes]) -> None:
 def check_digest(plan: Mapping[str, Any]) -> None:
     """Raise `PlanError` unless the plan has the digest of what it says."""
     content = {name: plan[name] for name in plan if name not in ("digest", "signature")}
+    expected = _digest_of(_check_canonical(content))
     digest = plan.get("digest")
-    if not isinstance(digest, str) or not _equal(digest, _digest_of(content)):
+    if not isinstance(digest, str) or not _equal(digest, expected):
         raise PlanError("tampered", "the plan was changed after it was written")
 
 
-def _digest_of(content: Mapping[str, Any]) -> str:
-    return f"sha256:{hashlib.sha256(_canonical(content)).hexdigest()}"
+def _digest_of(canonical: bytes) -> str:
+    return f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 
-def _sign(content: Mapping[str, Any], secret: bytes) -> str:
-    return hmac.new(secret, _canonical(content), "sha256").hexdigest()
+def _sign(canonical: bytes, secret: bytes) -> str:
+    return hmac.new(secret, canonical, "sha256").hexdigest()
 
 
 def _equal(given: str, expected: str) -> bool:
@@ -99,8 +103,19 @@ def _equal(given: str, expected: str) -> bool:
 
 
 def _canonical(content: Mapping[str, Any]) -> bytes:
-    """One form for all spellings of the same JSON; 1.0 and 1 are the same number."""
+    """One form for all spellings of the same JSON; 1.0 and 1 are the same number.
+
+    Raises as `json_values.canonical` does.
+    """
     return json_values.canonical(content).encode()
+
+
+def _check_canonical(content: Mapping[str, Any]) -> bytes:
+    """As `_canonical`, of what a stranger wrote; `PlanError` where that is no JSON."""
+    try:
+        return _canonical(content)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise PlanError("format", f"the plan is not JSON: {error}; nothing was loaded") from error
 
 
 def to_json(data: Any) -> Any:
@@ -108,6 +123,6 @@ def to_json(data: Any) -> Any:
     if not isinstance(data, (str, bytes)):
         return data
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=json_values.refuse_constant)
     except (ValueError, RecursionError) as error:
         raise PlanError("format", f"the plan is not JSON: {error}; nothing was loaded") from error

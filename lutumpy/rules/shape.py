@@ -224,6 +224,9 @@ class ApiRules(Protocol):
             `None` where it says nothing of them.
         write_tools: A function of such tools, which gives the fields of a request with them.
 
+    What tells a document of the API from one of an API that is laid out alike may be missing:
+        PARAMETERS: The keys that a request may have.
+
     What is asked of a `RawPart` for the API; if it is missing, every JSON object is accepted:
         check_part: A function of the part's value and its `PartPlace`, which gives the problems
             that the API would have with it there.

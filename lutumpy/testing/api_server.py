@@ -30,6 +30,7 @@ from lutumpy.testing.script import render_failure
 
 __all__ = [
     "CREATE",
+    "NO_HEADERS",
     "ApiServer",
     "Json",
     "Query",
@@ -44,6 +45,9 @@ Json: TypeAlias = dict[str, Any]
 
 CREATE = "create"
 """The operation that a model answers; every other one is answered from memory."""
+
+
+NO_HEADERS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +161,14 @@ class ApiServer:
         """The same, with what stands behind the question mark, where some APIs take a key."""
         return self.refuse_headers(headers)
 
-    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
         """The problems of a request for an answer, with what it refers to.
 
         Args:
             body: The request.
+            headers: Its headers, which may allow what is refused without them.
             is_counted: It only asks for its tokens to be counted.
         """
         return self.rules.check_request(body)

@@ -21,6 +21,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import check_request
 from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
 from lutumpy.testing.api_server import (
+    NO_HEADERS,
     ApiServer,
     Json,
     Query,
@@ -136,9 +137,12 @@ class MessagesServer(ApiServer):
 
     # --- Signed thinking and threads -------------------------------------------------------------
 
-    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
         """As for every API; a thread that the request may continue is in flight from then on."""
-        found = check_request(body, issued=self._signed, counted=is_counted)
+        betas = [name.strip() for name in headers.get("anthropic-beta", "").split(",")]
+        found = check_request(body, issued=self._signed, counted=is_counted, betas=betas)
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found
         if not continues_thread(body):
@@ -152,15 +156,17 @@ class MessagesServer(ApiServer):
         if not body["messages"] and not thread.is_unfinished:
             message = "messages: at least one message is required"
             return [*found, Problem("anthropic.messages", "messages", message, "refused")]
-        found = self._check_whole(thread, body)
+        found = self._check_whole(thread, body, betas)
         thread.is_in_flight = first_refusal(found) is None
         return found
 
-    def _check_whole(self, thread: Thread, body: Mapping[str, Any]) -> list[Problem]:
+    def _check_whole(
+        self, thread: Thread, body: Mapping[str, Any], betas: list[str]
+    ) -> list[Problem]:
         """The problems of the request that says all of what a thread and its continuation say."""
         whole = {key: value for key, value in body.items() if key != "thread"}
         whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
-        found = check_request(whole, issued=self._signed)
+        found = check_request(whole, issued=self._signed, betas=betas)
         if body["messages"]:
             return found
         # It ends with the answer that is to go on, which isn't a prefill of the user's.

@@ -10,6 +10,7 @@ from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.testing.api_server import (
     CREATE,
+    NO_HEADERS,
     ApiServer,
     Json,
     Query,
@@ -69,7 +70,9 @@ class ConverseServer(ApiServer):
         has_key = bool(headers.get("authorization", "").strip())
         return None if has_key else Failure(403, NO_KEY, "MissingAuthenticationTokenException")
 
-    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
         found = self.rules.check_request(body)
         return found if first_refusal(found) is not None else [*found, *self._check_issued(body)]
 

@@ -14,6 +14,7 @@ from lutumpy.rules.gemini.fields import field
 from lutumpy.rules.gemini.messages import check_request
 from lutumpy.testing.api_server import (
     CREATE,
+    NO_HEADERS,
     ApiServer,
     Json,
     Query,
@@ -93,7 +94,9 @@ class GeminiServer(ApiServer):
         has_key = bearer or headers.get("x-goog-api-key") or options.get("key")
         return None if has_key else Failure(403, NO_KEY)
 
-    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
         return check_request(body, issued=self._signed)
 
     def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:

@@ -15,7 +15,16 @@ from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import check_messages, check_request
 from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
-from lutumpy.testing.api_server import Json, Query, Refused, Resource, Route, first_refusal, objects
+from lutumpy.testing.api_server import (
+    NO_HEADERS,
+    Json,
+    Query,
+    Refused,
+    Resource,
+    Route,
+    first_refusal,
+    objects,
+)
 from lutumpy.testing.lists import count_tokens, index_after, unknown_item, write_page
 from lutumpy.testing.render_openai_server import OpenAIServer
 from lutumpy.testing.render_responses import waiting
@@ -100,7 +109,9 @@ class ResponsesServer(OpenAIServer):
 
     # --- A model's answer ------------------------------------------------------------------------
 
-    def check(self, body: Any, *, is_counted: bool = False) -> list[Problem]:
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
         found = check_request(body, required_reasoning=self._reasoning, counted=is_counted)
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found

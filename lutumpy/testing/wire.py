@@ -248,7 +248,7 @@ class WireServer:
         if isinstance(body, dict):
             server.complete_body(body, exchange.target.ids)
         with self._lock:
-            problems = server.check(body)
+            problems = server.check(body, headers=exchange.request.headers)
         response = exchange.refuse_problems(problems)
         if response is not None:
             return response, problems

@@ -17,9 +17,10 @@
 #       _in_json          in a call, an array of calls, or the arguments of a bare name
 #     behind the JSON
 #       _behind_json      an end tag, another call, or the closing fence may come
-#       _dropped_text     in text of the model's between the last call and the end tag
+#       _dropped_text     in a sentence of the model's between the last call and the end tag
 #       _behind_self_ending   for syntaxes whose calls end with their JSON: what belongs to the
 #                         block and what to the user's text is not known before the next character
+#       _first_words      in words behind such a call, which are text unless a mark of JSON follows
 #     after a mistake
 #       _until_end_tag    what stands here can't be read; only an end tag ends it
 #
@@ -31,7 +32,11 @@
 #       |  ^-----------------------------------\  another call
 #       |--> _behind_json --> _dropped_text    |
 #       |--> _behind_self_ending --------------/
+#              \--> _first_words
 #     anywhere: a mistake --> _until_end_tag
+#
+# A mistake is also what stands behind complete JSON and may be the rest of it (`trailing_text`): a
+# bracket too many may have closed the call too early.
 #
 # A block is closed in one of four ways: whole (`_close_whole`), cut by the end of the text
 # (`_close_cut`), broken (`_close_broken`: an issue takes the place of what can't be read), or as
@@ -46,12 +51,21 @@ from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, end_of
+from lutumpy.text_tools.trailing_text import (
+    JSON_MARK,
+    begins_json_rest,
+    begins_value,
+    ends_json_key,
+    rest_detail,
+)
 from lutumpy.text_tools.written_calls import (
+    CallForm,
     broken_calls,
     broken_detail,
     cut_calls,
     cut_detail,
     element_call,
+    read_name,
 )
 
 __all__ = ["Block", "BlockTags"]
@@ -61,6 +75,7 @@ _FENCE = re.compile(r"[`~]+")
 _INFO = re.compile(r"[\w+#. \t-]*")
 _NAME = re.compile(r"[\w.:-]*")
 _ID = re.compile(r"[\w-]*")
+_WORDS = re.compile(r"[\w \t-]*")
 
 
 class BlockTags:
@@ -80,7 +95,9 @@ class BlockTags:
         self.after_name: TagSearch = TagSearch(
             [tag for tag in (syntax.name_end, syntax.call_id) if tag]
         )
-        self.form: str = syntax.spelled("tool_name", "{...}")
+        self.form: CallForm = CallForm(
+            syntax.spelled("tool_name", "{...}"), has_ids=syntax.call_id is not None
+        )
 
 
 class _Value:
@@ -116,6 +133,7 @@ class Block:
         "_body_end",
         "_fence_length",
         "_in_fence",
+        "_is_attached",
         "_length",
         "_name_pieces",
         "_problem",
@@ -151,13 +169,15 @@ class Block:
         self._name_pieces: list[str] = []
         self._bare_name: str | None = None
         self._values: list[_Value] = []
-        # Behind a self-ending call: text that belongs to the block only if another call follows,
-        # and whether the separator between two calls is in it.
+        # Behind a self-ending call: text that belongs to the block only if another call follows.
         self._undecided: list[str] = []
+        # Whether the words behind it follow without white space.
+        self._is_attached = False
+        # Whether a separator stands behind the last call, so that another call has to follow.
         self._separated = False
         # Where the body of a broken block ends, before the end tag; -1 as long as that is unknown.
         self._body_end = -1
-        # What is wrong with the block as a whole. What is wrong with its JSON, the scanner knows.
+        # What is wrong with a block without JSON. What is wrong with JSON, the scanner knows.
         self._problem: str | None = None
 
     def feed(self, text: str, pos: int) -> int:
@@ -174,17 +194,28 @@ class Block:
     def finish(self, rest: str) -> None:
         """The text has ended in the block, with `rest` not taken yet."""
         state = self._state
-        if state == self._behind_self_ending:
-            self._undecided.append(rest)
-        else:
-            self._take(rest, 0, len(rest))
+        if state in (self._behind_self_ending, self._first_words):
+            if self._separated and self._separator_is_json():
+                self._take_undecided()
+                self._close_broken()
+            else:
+                self._undecided.append(rest)
+                self._close_whole()
+            return
+        self._take(rest, 0, len(rest))
         if state == self._until_end_tag:
             if self._values or self._bare_name is not None:
                 self._close_broken()
             else:
                 self._close_as_text()
-        elif state in (self._behind_json, self._dropped_text, self._behind_self_ending):
-            self._close_whole()
+        elif state == self._behind_json:
+            # The beginning of a tag that was cut is nothing to the call.
+            if self._separated or (rest and not self._tags.ends_or_starts.begins_at(rest, 0)):
+                self._close_broken()
+            else:
+                self._close_whole()
+        elif state == self._dropped_text:
+            self._close_behind_text()
         else:
             self._close_cut()
 
@@ -305,74 +336,134 @@ class Block:
         search = self._tags.ends_or_starts
         found = search.at(text, pos)
         if found is not None:
-            if found in self._tags.syntax.ends:
+            is_end = found in self._tags.syntax.ends
+            if is_end and self._separated:
+                self._break()
+                return pos
+            if is_end:
                 pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-        elif search.begins_at(text, pos) or (char == "[" and pos + 1 == len(text)):
+        elif search.begins_at(text, pos) or _ends_in_bracket(text, pos):
             self.waiting = True
         elif self._begins_call(text, pos):
+            self._separated = False
             self._begin_value(None)
-        elif char in ",;":
-            pos = self._take(text, pos, pos + 1)
-        elif not self._quoted and char != "{":
-            self._state = self._dropped_text
-        else:
-            self._problem = (
-                f"Behind the JSON of the tool call stands {char!r}, which is no part of it. "
-                f"Write it again as {self._tags.form}."
-            )
+        elif self._quoted or self._separated:
             self._break()
+        elif char in ",;":
+            self._separated = True
+            pos = self._take(text, pos, pos + 1)
+        elif begins_json_rest(text, pos):
+            self._break()
+        else:
+            self._state = self._dropped_text
         return pos
 
     def _begins_call(self, text: str, pos: int) -> bool:
-        """Whether another call, or an array of calls, begins behind a complete one."""
-        return self._tags.syntax.json_calls and (text[pos] == "{" or text.startswith("[{", pos))
+        """Whether another call, or an array of calls, begins behind a complete one.
+
+        Behind the arguments of a bare name, an object may be more of them.
+        """
+        if not self._tags.syntax.json_calls or self._values[-1].name is not None:
+            return False
+        return text[pos] == "{" or text.startswith("[{", pos)
 
     def _dropped_text(self, text: str, pos: int) -> int:
         """In what the model wrote between its call and the end tag.
 
-        It is neither shown nor treated as a mistake.
+        It is neither shown nor treated as a mistake, unless it may be the rest of the call.
         """
         search = self._tags.ends_or_starts
         found = search.search(text, pos)
+        stop = search.beginning(text, pos) if found is None else found.start()
+        mark = JSON_MARK.search(text[pos:stop])
+        if mark is not None:
+            self._break()
+            return pos
+        self._take(text, pos, stop)
         if found is None:
-            stop = self._take(text, pos, search.beginning(text, pos))
             self.waiting = stop < len(text)
             return stop
-        pos = self._take(text, pos, found.start())
-        if found.group() in self._tags.syntax.ends:
-            pos = self._take(text, pos, found.end())
-        self._close_whole()
-        return pos
+        self._close_behind_text()
+        is_end = found.group() in self._tags.syntax.ends
+        return self._take(text, stop, found.end()) if is_end else stop
 
     def _behind_self_ending(self, text: str, pos: int) -> int:
         stop = end_of(_SPACE, text, pos)
         if stop > pos:
             self._undecided.append(text[pos:stop])
             return stop
-        syntax = self._tags.syntax
         if self._separated:
-            if text[pos] == "{":
+            return self._behind_separator(text, pos)
+        syntax = self._tags.syntax
+        char = text[pos]
+        if self._in_fence and char in "`~":
+            return self._take_fence_end(text, pos)
+        found = self._tags.ends_or_starts.at(text, pos)
+        if found is not None:
+            if found in syntax.ends:
                 self._take_undecided()
-                self._separated = False
-                self._begin_value(None)
-                return pos
+                pos = self._take(text, pos, pos + len(found))
             self._close_whole()
-            return pos
-        end_tag = self._tags.ends.at(text, pos)
-        if end_tag is not None:
-            self._take_undecided()
-            pos = self._take(text, pos, pos + len(end_tag))
-            self._close_whole()
-        elif self._tags.ends.begins_at(text, pos):
+        elif self._tags.ends_or_starts.begins_at(text, pos) or _ends_in_bracket(text, pos):
             self.waiting = True
         elif syntax.separator is not None and text.startswith(syntax.separator, pos):
             self._separated = True
             self._undecided.append(syntax.separator)
             pos += len(syntax.separator)
+        elif begins_json_rest(text, pos):
+            self._take_undecided()
+            self._break()
+        else:
+            self._is_attached = not self._undecided
+            self._state = self._first_words
+        return pos
+
+    def _first_words(self, text: str, pos: int) -> int:
+        """In the first words behind a self-ending call.
+
+        They are what is left of a key in `{}path": "x"}`, where a bracket took a quote's place.
+        """
+        search = self._tags.ends_or_starts
+        found = search.search(text, pos)
+        tag_start = search.beginning(text, pos) if found is None else found.start()
+        stop = min(end_of(_WORDS, text, pos), tag_start)
+        if stop > pos:
+            self._undecided.append(text[pos:stop])
+        if stop == len(text):
+            return stop
+        if stop == tag_start and found is None:
+            self.waiting = True
+        elif stop < tag_start and ends_json_key(text[stop], attached=self._is_attached):
+            self._take_undecided()
+            self._break()
+        else:
+            self._close_whole()
+        return stop
+
+    def _behind_separator(self, text: str, pos: int) -> int:
+        """Behind the separator of self-ending calls, which is text unless another call follows."""
+        if text[pos] == "{":
+            self._take_undecided()
+            self._separated = False
+            self._begin_value(None)
+        elif begins_json_rest(text, pos) or self._separator_is_json():
+            self._take_undecided()
+            self._break()
         else:
             self._close_whole()
         return pos
+
+    def _separator_is_json(self) -> bool:
+        return begins_json_rest(self._tags.syntax.separator or "")
+
+    def _take_fence_end(self, text: str, pos: int) -> int:
+        """Take the fence that closes the one between the start tag and a self-ending call."""
+        self._take_undecided()
+        stop = min(end_of(_FENCE, text, pos), pos + self._fence_length)
+        self._fence_length -= stop - pos
+        self._in_fence = self._fence_length > 0
+        return self._take(text, pos, stop)
 
     # --- after a mistake ---------------------------------------------------------------------
 
@@ -399,7 +490,7 @@ class Block:
 
     def _refuse_as_not_json(self) -> None:
         self._problem = (
-            f"What stands in the tool call is no JSON. Write it again as {self._tags.form}."
+            f"What stands in the tool call is no JSON. Write it again as {self._tags.form.spelled}."
         )
         if self._quoted:
             self._close_as_text()
@@ -418,6 +509,15 @@ class Block:
         for value in self._values:
             self.calls += self._read_calls(raw, value)
         self.is_empty = not self.calls
+
+    def _close_behind_text(self) -> None:
+        """Close it behind text that holds no `JSON_MARK`."""
+        raw = "".join(self.raw)
+        if begins_value(raw[self._values[-1].scanner.offset :]):
+            self._body_end = self._length
+            self._close_broken()
+        else:
+            self._close_whole()
 
     def _close_cut(self) -> None:
         self.closed = True
@@ -444,18 +544,24 @@ class Block:
             body = raw[len(self._tags.syntax.start) : end].strip()
             self.calls.append(ParsedCall(self._bare_name or "", body, "malformed", self._problem))
             return
-        *complete, last = self._values
-        for value in complete:
+        # What can't be read reaches back to the last value that is a call for sure: behind one that
+        # closed too early, `, {"a": 2}]}}` is no call of its own.
+        index = len(self._values) - 1
+        while index > 0 and not self._holds_name(raw, self._values[index]):
+            index -= 1
+        for value in self._values[:index]:
             self.calls += self._read_calls(raw, value)
-        if self._problem is not None:
-            # The JSON can be read, but the text behind it can't.
+        last = self._values[index]
+        if last.scanner.done:
+            # The JSON can be read, but the text behind it may be its rest.
             written = raw[last.start : end].rstrip()
+            detail = rest_detail(raw[last.scanner.offset : end], form.spelled)
             if last.name is not None:
                 names = [last.name]
             else:
                 names = [call.name for call in self._read_calls(raw, last)]
             for name in names or [""]:
-                self.calls.append(ParsedCall(name, written, "malformed", self._problem))
+                self.calls.append(ParsedCall(name, written, "malformed", detail))
             return
         detail = broken_detail(raw, last.start, last.scanner, form)
         if last.name is None:
@@ -463,6 +569,11 @@ class Block:
         else:
             written = raw[last.start : end].rstrip()
             self.calls.append(ParsedCall(last.name, written, "malformed", detail))
+
+    def _holds_name(self, raw: str, value: _Value) -> bool:
+        if value.name is not None:
+            return True
+        return any(read_name(raw, element) for element in value.scanner.elements)
 
     def _read_calls(self, raw: str, value: _Value) -> list[ParsedCall]:
         """The calls of a complete JSON value."""
@@ -486,3 +597,8 @@ class Block:
             self.raw.append(text[pos:stop])
             self._length += stop - pos
         return stop
+
+
+def _ends_in_bracket(text: str, pos: int) -> bool:
+    """Whether the rest of the text is a bracket that may begin an array of calls."""
+    return pos + 1 == len(text) and text[pos] == "["

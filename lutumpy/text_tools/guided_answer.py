@@ -11,7 +11,11 @@
 #     _in_string, _in_json --> _behind_value --> _before_key   another key, which a schema forbids
 #                                            --> _rest         what follows the object
 #     _in_json --> _broken              the JSON broke: the rest belongs to it
+#     anywhere behind calls: more JSON, which may be the rest of a call that closed too early
+#                                            --> _continued    none of these calls can be read
 #     anywhere before _before_value: it is not a guided answer --> _plain_text
+#
+# So calls are complete only when the text behind the object has begun, or the answer has ended.
 
 from __future__ import annotations
 
@@ -25,10 +29,17 @@ from lutumpy.plain.json_values import clean_text
 from lutumpy.text_tools.guided_schema import ANSWER
 from lutumpy.text_tools.instruction import tool_list
 from lutumpy.text_tools.json_scanner import JsonScanner
-from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
+from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedCall, ParsedText
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
-from lutumpy.text_tools.written_calls import broken_calls, broken_detail, cut_calls, element_call
+from lutumpy.text_tools.trailing_text import begins_json_rest, rest_detail
+from lutumpy.text_tools.written_calls import (
+    CallForm,
+    broken_calls,
+    broken_detail,
+    cut_calls,
+    element_call,
+)
 
 __all__ = ["GuidedAnswers", "GuidedScanner"]
 
@@ -38,6 +49,8 @@ _STOP = re.compile(r'["\\]')
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _KEYS = frozenset({ANSWER, "calls", "text"})
+# Behind an array of calls that can't be read to its end: the end of the answer's object.
+_ANSWER_END = re.compile(r"(?<=\])\s*\}[\s`]*\Z")
 
 
 class GuidedAnswers:
@@ -104,24 +117,37 @@ class GuidedScanner(TextMachine):
         "_held",
         "_json",
         "_key",
+        "_keys",
         "_raw",
+        "_rest_start",
         "_shows_json",
+        "_whole",
     )
 
     def __init__(self, form: str) -> None:
         super().__init__(self._begin)
-        self._form = form
-        # What came before it is known whether this is a guided answer.
+        self._form = CallForm(form)
+        # What came before it is known whether this is a guided answer, or what stands behind calls.
         self._held: list[str] = []
         self._fenced = False
         self._key = ""
+        self._keys: set[str] = set()
         self._json: JsonScanner | None = None
         self._raw: list[str] = []
         self._shows_json = False
+        # Calls that were read, until it is known that nothing follows that belongs to them; and
+        # where that begins in `_raw`.
+        self._whole: list[ParsedCall] = []
+        self._rest_start = 0
 
     def flush(self) -> str:
         """The answer has ended."""
         self._run(self._carry, final=True)
+        if self._whole and self._state in (self._before_key, self._in_key):
+            self._hold_against_calls(0)
+        if self._state == self._continued:
+            self._refuse_whole()
+        self._release_whole()
         if self._json is not None and not self._shows_json:
             self._end_calls(self._json)
         elif self._state == self._before_value and self._key == "calls":
@@ -159,7 +185,7 @@ class GuidedScanner(TextMachine):
         if pos == len(text):
             return pos
         if text[pos] != '"':
-            return self._treat_as_text(pos)
+            return self._refuse_key(pos)
         self._key = ""
         self._state = self._in_key
         return self._hold_back(text, pos, pos + 1)
@@ -170,8 +196,10 @@ class GuidedScanner(TextMachine):
         self._hold_back(text, pos, stop)
         if stop == len(text) and len(self._key) < 10:
             return stop
-        if stop == len(text) or text[stop] != '"' or self._key not in _KEYS:
-            return self._treat_as_text(stop)
+        is_read = self._key in _KEYS and self._key not in self._keys
+        if stop == len(text) or text[stop] != '"' or not is_read:
+            return self._refuse_key(stop)
+        self._keys.add(self._key)
         self._state = self._before_colon
         return self._hold_back(text, stop, stop + 1)
 
@@ -180,9 +208,13 @@ class GuidedScanner(TextMachine):
         if pos == len(text):
             return pos
         if text[pos] != ":":
-            return self._treat_as_text(pos)
+            return self._refuse_key(pos)
         self._state = self._before_value
         return self._hold_back(text, pos, pos + 1)
+
+    def _refuse_key(self, pos: int) -> int:
+        """This is not a key of a guided answer."""
+        return self._hold_against_calls(pos) if self._whole else self._treat_as_text(pos)
 
     def _treat_as_text(self, pos: int) -> int:
         """This is not a guided answer."""
@@ -238,8 +270,9 @@ class GuidedScanner(TextMachine):
         if scanner.done:
             if not self._shows_json:
                 raw = "".join(self._raw)
+                self._rest_start = len(raw)
                 for element in scanner.elements:
-                    self.calls.append(element_call(raw, element, self._form))
+                    self._whole.append(element_call(raw, element, self._form))
                 self._count_empty(not scanner.elements)
             self._json = None
             self._state = self._behind_value
@@ -257,9 +290,32 @@ class GuidedScanner(TextMachine):
             self.calls.extend(cut_calls(raw, scanner, (), self._form))
         else:
             detail = broken_detail(raw, 0, scanner, self._form)
-            self.calls.extend(broken_calls(raw, scanner, len(raw), detail, self._form))
+            answer_end = _ANSWER_END.search(raw)
+            end = len(raw) if answer_end is None else answer_end.start()
+            self.calls.extend(broken_calls(raw, scanner, end, detail, self._form))
 
     # --- behind the value --------------------------------------------------------------------
+
+    def _hold_against_calls(self, pos: int) -> int:
+        """What is held back, and all behind it, may be the rest of a call."""
+        self._raw += self._held
+        self._held.clear()
+        self._state = self._continued
+        return pos
+
+    def _continued(self, text: str, pos: int, final: bool) -> int:
+        self._raw.append(text[pos:])
+        return len(text)
+
+    def _refuse_whole(self) -> None:
+        raw = "".join(self._raw)
+        detail = rest_detail(raw[self._rest_start :], self._form.spelled)
+        written = raw.strip()
+        self._whole = [ParsedCall(one.name, written, "malformed", detail) for one in self._whole]
+
+    def _release_whole(self) -> None:
+        self.calls += self._whole
+        self._whole.clear()
 
     def _behind_value(self, text: str, pos: int, final: bool) -> int:
         pos = end_of(SPACE, text, pos)
@@ -269,8 +325,15 @@ class GuidedScanner(TextMachine):
             # Endpoints that hold the model to the schema never get here.
             self._state = self._before_key
             return self._hold_back(text, pos, pos + 1)
+        in_fence_end = self._fenced and text[pos] == "`"
+        if self._whole and text[pos] != "}" and not in_fence_end:
+            return self._hold_against_calls(pos)
         self._state = self._rest
-        return pos + 1 if text[pos] == "}" else pos
+        if text[pos] != "}":
+            return pos
+        self._raw.append("}")
+        self._rest_start += 1
+        return pos + 1
 
     def _rest(self, text: str, pos: int, final: bool) -> int:
         """Behind the object; only models that aren't held to the schema write anything here."""
@@ -280,9 +343,12 @@ class GuidedScanner(TextMachine):
                 return pos + 1
         if pos < len(text):
             pos = self._hold_space(text, pos)
-        if pos < len(text):
-            self._treat_as_text(pos)
-        return pos
+        if pos == len(text):
+            return pos
+        if self._whole and begins_json_rest(text[pos]):
+            return self._hold_against_calls(pos)
+        self._release_whole()
+        return self._treat_as_text(pos)
 
     def _hold_space(self, text: str, pos: int) -> int:
         return self._hold_back(text, pos, end_of(SPACE, text, pos))

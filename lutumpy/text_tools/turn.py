@@ -96,4 +96,12 @@ def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
 
 def _strip_for_replay(inner: AssistantTurn) -> AssistantTurn:
     """The inner turn without what belongs to its one request, such as its usage."""
-    return replace(inner, usage=Usage(), model=None, request_id=None, response_id=None, residue=b"")
+    return replace(
+        inner,
+        usage=Usage(),
+        model=None,
+        request_id=None,
+        response_id=None,
+        residue=b"",
+        input_transformations=(),
+    )

@@ -5,24 +5,50 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from lutumpy.text_tools.json_scanner import Element, JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall
+from lutumpy.text_tools.trailing_text import stands_apart
 
 __all__ = [
     "ARGUMENT_KEYS",
+    "CallForm",
     "broken_calls",
     "broken_detail",
     "cut_calls",
     "cut_detail",
     "element_call",
+    "read_name",
 ]
 
 ARGUMENT_KEYS = ("args", "arguments", "parameters")
 """The keys under which arguments are read (rule T1)."""
 
+# Members that say nothing about what the call does, by key. Llama's models write the first, and
+# Mistral's the second, whose templates refuse ids of any other form. Every other member beside name
+# and arguments is an argument that stands in the wrong place.
+_TYPE: Mapping[str, re.Pattern[str]] = {"type": re.compile(r'"function"')}
+_TYPE_AND_ID: Mapping[str, re.Pattern[str]] = {**_TYPE, "id": re.compile(r'"[A-Za-z0-9]{9}"')}
+_CALL_KEYS = frozenset({"name", *ARGUMENT_KEYS, *_TYPE_AND_ID})
+
 _MOST_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class CallForm:
+    """How calls have to be written.
+
+    Attributes:
+        spelled: An example, for the text about a call that can't be read.
+        has_ids: Whether a model writes ids of its own into its calls; they aren't used.
+    """
+
+    spelled: str
+    has_ids: bool = False
 
 
 def cut_detail(name: str) -> str:
@@ -34,18 +60,20 @@ def cut_detail(name: str) -> str:
     )
 
 
-def broken_detail(raw: str, start: int, scanner: JsonScanner, form: str) -> str:
+def broken_detail(raw: str, start: int, scanner: JsonScanner, form: CallForm) -> str:
     """What the model reads where a call stopped being JSON."""
     before = raw[max(start, scanner.offset - _MOST_SHOWN) : scanner.offset]
     return (
         f"The tool call is not valid JSON: expected {scanner.broken} after {before!r}. "
-        f"Write it again as {form}."
+        f"Write it again as {form.spelled}."
     )
 
 
-def cut_calls(raw: str, scanner: JsonScanner, ends: tuple[str, ...], form: str) -> list[ParsedCall]:
+def cut_calls(
+    raw: str, scanner: JsonScanner, ends: tuple[str, ...], form: CallForm
+) -> list[ParsedCall]:
     """The calls of a JSON text that the answer ended in: complete ones are kept (rule T2)."""
-    calls, last = _split_last(raw, scanner, form)
+    calls, last = _split_last(raw, scanner, len(raw), form)
     if last is not None:
         name, arguments = _read_incomplete(raw, last)
         # An end tag in an open string: the model forgot a quote, and the answer is whole.
@@ -55,7 +83,8 @@ def cut_calls(raw: str, scanner: JsonScanner, ends: tuple[str, ...], form: str) 
             calls.append(ParsedCall(name, arguments, "truncated", cut_detail(name)))
         else:
             detail = (
-                f"A string in the tool call is not closed before {end}. Write it again as {form}."
+                f"A string in the tool call is not closed before {end}. "
+                f"Write it again as {form.spelled}."
             )
             calls.append(ParsedCall(name, raw[last.start :], "malformed", detail))
     elif scanner.awaits_element:
@@ -64,10 +93,10 @@ def cut_calls(raw: str, scanner: JsonScanner, ends: tuple[str, ...], form: str) 
 
 
 def broken_calls(
-    raw: str, scanner: JsonScanner, end: int, detail: str, form: str
+    raw: str, scanner: JsonScanner, end: int, detail: str, form: CallForm
 ) -> list[ParsedCall]:
     """The calls of a text that stopped being JSON: those before that place are kept (rule C1)."""
-    calls, last = _split_last(raw, scanner, form)
+    calls, last = _split_last(raw, scanner, end, form)
     if last is None:
         calls.append(ParsedCall("", raw[scanner.offset : end].rstrip(), "malformed", detail))
     else:
@@ -77,32 +106,72 @@ def broken_calls(
 
 
 def _split_last(
-    raw: str, scanner: JsonScanner, form: str
+    raw: str, scanner: JsonScanner, end: int, form: CallForm
 ) -> tuple[list[ParsedCall], Element | None]:
-    """The complete calls, and the element behind them that is not complete."""
-    calls = [element_call(raw, element, form) for element in scanner.elements if element.end >= 0]
-    last = scanner.elements[-1] if scanner.elements else None
-    return calls, last if last is not None and last.end < 0 else None
+    """The calls that are complete for sure, and the element behind them that is not.
+
+    In `[{...}, "dry_run": true}]` the text stops being JSON, or is cut, behind a call and not
+    inside of one. It may be the rest of that call, which a bracket too many has closed.
+    """
+    elements = scanner.elements
+    if not elements:
+        return [], None
+    index = len(elements) - 1
+    while index > 0 and not read_name(raw, elements[index]):
+        index -= 1
+    named, last = elements[index], elements[-1]
+    if named.end >= 0 and read_name(raw, named):
+        if scanner.broken is None:
+            is_continued = named is not last and not _may_become_call(raw, last)
+        else:
+            is_continued = not stands_apart(raw[named.end : end])
+        if is_continued:
+            return _read_elements(raw, elements[:index], form), named
+    if last.end >= 0:
+        return _read_elements(raw, elements, form), None
+    return _read_elements(raw, elements[:-1], form), last
 
 
-def element_call(raw: str, element: Element, form: str) -> ParsedCall:
+def _may_become_call(raw: str, element: Element) -> bool:
+    """Whether an element in which the text was cut may be the beginning of a call."""
+    return element.is_object and all(
+        raw[member.key_start : member.key_end] in _CALL_KEYS for member in element.members
+    )
+
+
+def _read_elements(raw: str, elements: Sequence[Element], form: CallForm) -> list[ParsedCall]:
+    return [element_call(raw, element, form) for element in elements]
+
+
+def element_call(raw: str, element: Element, form: CallForm) -> ParsedCall:
     """A complete element as a call, or what is wrong with it."""
     written = raw[element.start : element.end]
     found: dict[Literal["name", "arguments"], str] = {}
+    ignored = _TYPE_AND_ID if form.has_ids else _TYPE
     problem: str | None = None if element.is_object else "A tool call is a JSON object"
+    misplaced: str | None = None
     for member in element.members:
         key = raw[member.key_start : member.key_end]
+        value = raw[member.start : member.end]
         if key != "name" and key not in ARGUMENT_KEYS:
+            if key not in ignored or ignored[key].fullmatch(value) is None:
+                misplaced = key
             continue
         kind: Literal["name", "arguments"] = "name" if key == "name" else "arguments"
         if kind in found:
             problem = f"The tool call has more than one {kind}"
-        found[kind] = raw[member.start : member.end]
+        found[kind] = value
     name = _unquote_name(found.get("name", ""))
     if problem is None and not name:
         problem = 'The tool call has no "name" with the name of a tool'
+    if problem is None and misplaced is not None:
+        problem = (
+            f"{misplaced[:_MOST_SHOWN]!r} stands beside the arguments of the tool call, "
+            "not among them"
+        )
     if problem is not None:
-        return ParsedCall(name, written, "malformed", f"{problem}. Write it again as {form}.")
+        detail = f"{problem}. Write it again as {form.spelled}."
+        return ParsedCall(name, written, "malformed", detail)
     return ParsedCall(name, found.get("arguments", "{}"))
 
 
@@ -116,6 +185,11 @@ def _read_incomplete(raw: str, element: Element) -> tuple[str, str]:
         elif key in ARGUMENT_KEYS:
             arguments = raw[member.start : member.end] if member.end >= 0 else raw[member.start :]
     return name, arguments
+
+
+def read_name(raw: str, element: Element) -> str:
+    """The name in an element, complete or not; empty where none is known."""
+    return _read_incomplete(raw, element)[0]
 
 
 def _unquote_name(written: str) -> str:

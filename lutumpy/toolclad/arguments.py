@@ -25,10 +25,12 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.values import dataclass
 from lutumpy.toolclad import library
-from lutumpy.toolclad.tables import ArgumentTable
+from lutumpy.toolclad.tables import ArgumentTable, explain_tables
 
 __all__ = ["Argument", "make_argument"]
 
@@ -154,14 +156,10 @@ def make_argument(name: str, table: ArgumentTable, types: Mapping[str, Any]) -> 
     Raises:
         ValueError: It can't be used.
     """
-    fields = {"name": name, **table.model_dump()}
     custom = types.get(table.type)
     if custom is not None:
-        fields["type"] = custom.base
-        for key in ("allowed", "pattern", "min", "max", "min_float", "max_float"):
-            own = getattr(custom, key)
-            if own is not None and own not in ("", []):
-                fields[key] = own
+        table = _apply_type(custom, table)
+    fields = {"name": name, **table.model_dump()}
     kind = fields["type"]
     if kind not in _KINDS:
         raise ValueError(
@@ -185,6 +183,21 @@ def make_argument(name: str, table: ArgumentTable, types: Mapping[str, Any]) -> 
     # toolclad's own clamping moves nothing where there is only one bound.
     clamped_to = bounds.get("minimum"), bounds.get("maximum")
     return Argument(name, kind, required, default, schema, clamped_to, definition)
+
+
+def _apply_type(custom: Any, table: ArgumentTable) -> ArgumentTable:
+    """The table with what a custom type says; toolclad takes any value in one."""
+    fields = table.model_dump()
+    fields["type"] = custom.base
+    for key in ("allowed", "pattern", "min", "max", "min_float", "max_float"):
+        own = getattr(custom, key)
+        if own is not None and own not in ("", []):
+            fields[key] = own
+    try:
+        return ArgumentTable.model_validate(fields)
+    except ValidationError as error:
+        wrong = "; ".join(explain_tables(error))
+        raise ValueError(f"its type {table.type!r} can't be used: {wrong}") from None
 
 
 def _read_default(default: Any) -> str:

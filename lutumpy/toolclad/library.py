@@ -44,7 +44,10 @@ def read_toml(data: bytes) -> dict[str, Any]:
     """The tables of a TOML file; raises `ValueError`."""
     # Before Python 3.11, toolclad brings the parser along.
     parser = _import("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    tables: dict[str, Any] = parser.loads(data.decode("utf-8"))
+    try:
+        tables: dict[str, Any] = parser.loads(data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     return tables
 
 

@@ -6,9 +6,11 @@ toolclad itself checks little of this: it ignores a key that it doesn't know, so
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+import math
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "RISK_TIERS",
@@ -24,7 +26,26 @@ RiskTier = Literal["info", "low", "medium", "high", "critical"]
 
 RISK_TIERS: tuple[RiskTier, ...] = ("info", "low", "medium", "high", "critical")
 
-_Scalar = str | int | float | bool
+# TOML has whole numbers of any length, NaN and infinities. What a manifest counts or compares with
+# has to fit where it is used: schemas are JSON, and clocks take seconds that are a float.
+_MOST = 2**63 - 1
+_MOST_SECONDS = 10**9
+_Whole: TypeAlias = Annotated[int, Field(ge=-_MOST, le=_MOST)]
+_Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _check_scalar(value: Any) -> Any:
+    # A union of types would fail once for each of them, at the same place.
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int) and -_MOST <= value <= _MOST:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise PydanticCustomError("scalar", "Input should be a text, a boolean or a number of 64 bits")
+
+
+_Scalar: TypeAlias = Annotated[Any, AfterValidator(_check_scalar)]
 
 
 class _Table(BaseModel):
@@ -34,17 +55,17 @@ class _Table(BaseModel):
 class ArgumentTable(_Table):
     """`[args.NAME]`."""
 
-    position: int = 0
+    position: _Whole = 0
     required: bool = False
     type: str = "string"
     description: str = ""
-    default: _Scalar | None = None
+    default: _Scalar = None
     allowed: list[str] = []
     pattern: str = ""
-    min: int | None = None
-    max: int | None = None
-    min_float: float | None = None
-    max_float: float | None = None
+    min: _Whole | None = None
+    max: _Whole | None = None
+    min_float: _Finite | None = None
+    max_float: _Finite | None = None
     clamp: bool = False
     sanitize: list[str] = []
     schemes: list[str] = []
@@ -59,7 +80,7 @@ class ToolTable(_Table):
     binary: str = ""
     description: str = Field(min_length=1)
     mode: Literal["oneshot"] = "oneshot"
-    timeout_seconds: int = Field(default=60, gt=0)
+    timeout_seconds: int = Field(default=60, gt=0, le=_MOST_SECONDS)
     risk_tier: RiskTier = "low"
     human_approval: bool = False
     dispatch: Literal["exec"] = "exec"
@@ -107,11 +128,7 @@ def explain_tables(error: ValidationError) -> list[str]:
     """What is wrong with the tables, a text for each place."""
     found: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
-        # A union of scalars fails once for each of them, at the same place.
-        place = ".".join([str(part) for part in one["loc"] if part not in _UNION_BRANCHES])
+        place = ".".join(map(str, one["loc"]))
         message = "there is no such key" if one["type"] == "extra_forbidden" else one["msg"]
         found.setdefault(place, message)
     return [f"{place}: {message}" for place, message in found.items()]
-
-
-_UNION_BRANCHES = ("str", "int", "float", "bool")

@@ -45,8 +45,10 @@ from lutumpy.plain.values import dataclass
 from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits, has_part
 from lutumpy.tools.argument_report import (
     MESSAGE_LENGTH,
+    OWN_CHECK,
     Path,
-    join_lines,
+    describe_error,
+    join_messages,
     replace_surrogates,
     show_value,
     spell_place,
@@ -68,11 +70,6 @@ __all__ = [
 
 # In characters.
 _REASON_LENGTH = 200
-_OWN_CHECK = "was refused by this tool's own check"
-# Their messages quote an exception of the user's code.
-_QUOTING = frozenset(
-    {"value_error", "assertion_error", "iteration_error", "get_attribute_error", "mapping_type"}
-)
 _KINDS: dict[type, str] = {list: "an array", str: "a string", bool: "true or false"}
 
 
@@ -171,7 +168,7 @@ def explain_raised_check(tool: CompiledTool, error: Exception) -> Refused:
     if isinstance(error, ToolError):  # raised to be read by the model
         message = shorten(tool_error_message(error), MESSAGE_LENGTH)
         return Refused(
-            "invalid_arguments", replace_surrogates(message) or f"The input {_OWN_CHECK}."
+            "invalid_arguments", replace_surrogates(message) or f"The input {OWN_CHECK}."
         )
     import logging  # rare, and slow to import
 
@@ -282,7 +279,7 @@ def _write_report(failures: Sequence[_Failure]) -> str:
     by_path: dict[Path, list[_Failure]] = {}
     for failure in _drop_other_branches(failures):
         by_path.setdefault(failure.path, []).append(failure)
-    return write_lines([_write_line(path, found) for path, found in by_path.items()])
+    return write_lines([*by_path], lambda path: _write_line(path, by_path[path]))
 
 
 def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
@@ -311,18 +308,9 @@ def _drop_other_branches(failures: Sequence[_Failure]) -> Sequence[_Failure]:
 
 
 def _write_line(path: Path, failures: Sequence[_Failure]) -> str:
-    messages = " or: ".join(dict.fromkeys(_describe_error(failure.details) for failure in failures))
+    messages = join_messages([describe_error(failure.details) for failure in failures])
     first = failures[0].details
     place = spell_place(path)
     if first["type"] in ("missing", "extra_forbidden") or not path:
         return f"{place}: {messages}"
     return f"{place}: {messages} (got {show_value(first['input'])})"
-
-
-def _describe_error(details: ErrorDetails) -> str:
-    if details["type"] in _QUOTING:
-        # Only a `ToolError` was written for the model; what other exceptions say stays here.
-        cause = details.get("ctx", {}).get("error")
-        message = tool_error_message(cause) if isinstance(cause, ToolError) else ""
-        return join_lines(message) or _OWN_CHECK
-    return join_lines(details["msg"])

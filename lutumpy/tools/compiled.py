@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.plain import json_values
+from lutumpy.plain.preview import shorten
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledTool"]
 
+# In characters, the mark of a cut text included.
+_PLACE_LENGTH = 200
+_MESSAGE_LENGTH = 500
 _NOTHING: Mapping[str, Any] = {}
 _MAKING = threading.RLock()
 
@@ -386,7 +390,8 @@ class CompiledTool:
         made = _find_made_model(value, accepted)
         if made is None:
             return None
-        place = f" at {'.'.join(map(str, made.path))}" if made.path else ""
+        path = shorten(".".join(map(str, made.path)), _PLACE_LENGTH)
+        place = f" at {path}" if path else ""
         return f"{made.model} was expected{place}, not {made.instead}"
 
     def check_output(self, value: Any) -> str | None:
@@ -469,7 +474,8 @@ def _is_sequence(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 
 
 def _type_name(output_type: Any) -> str:
-    return output_type.__name__ if isinstance(output_type, type) else str(output_type)
+    name = output_type.__name__ if isinstance(output_type, type) else str(output_type)
+    return shorten(name, _PLACE_LENGTH)
 
 
 def _describe_inner_error(error: ValidationError) -> str:
@@ -480,4 +486,5 @@ def _describe_inner_error(error: ValidationError) -> str:
     # The messages of these two quote the user's exception.
     is_quoted = first["type"] in ("value_error", "assertion_error")
     message = "refused by a validator" if is_quoted else first["msg"]
-    return f"; {'.'.join(map(str, first['loc']))}: {message}"
+    place = shorten(".".join(map(str, first["loc"])), _PLACE_LENGTH)
+    return f"; {place}: {shorten(message, _MESSAGE_LENGTH)}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from lutumpy.core.tool_names import TOOL_NAME
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.strict_json import copy_json
 from lutumpy.plain.values import dataclass
@@ -31,9 +32,6 @@ DEFAULT_TIMEOUT = 15.0
 
 DEFAULT_MAX_RETRIES = 3
 """Attempts after the first one, for a tool that doesn't say how many."""
-
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What the name of a tool matches as a whole (rule D1)."""
 
 Effect = Literal["read", "idempotent", "once"]
 """What running a tool again does: nothing, the same once more, or something new each time."""
@@ -120,8 +118,10 @@ class ToolOptions:
         strict: Any = self.strict
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
             raise DeclarationError(f"timeout must be a number of seconds, not {timeout!r}")
-        if math.isnan(timeout) or timeout <= 0:
+        if not timeout > 0:  # NaN, too
             raise DeclarationError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        if sys.float_info.max < timeout < math.inf:
+            raise DeclarationError("timeout must be a number of seconds that a float can hold")
         if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
             raise DeclarationError(
                 f"max_retries must be a whole number of 0 or more, not {max_retries!r}"

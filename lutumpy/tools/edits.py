@@ -17,9 +17,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError
+from lutumpy.plain.preview import shorten
+from lutumpy.tools.argument_report import MESSAGE_LENGTH, write_lines
 from lutumpy.tools.compiled import CompiledTool
 
 __all__ = ["check_names", "edited_input", "replaced_input", "run_with", "run_with_some"]
@@ -193,10 +196,13 @@ def _describe_misfit(tool: CompiledTool, function: Any, names: list[str], why: s
 def _invalid_arguments(
     tool: CompiledTool, metadata: ToolMetadata, error: ValidationError
 ) -> InvalidArgumentsError:
-    lines: list[str] = []
-    for details in error.errors(include_url=False, include_context=False, include_input=False):
+    def write_line(details: ErrorDetails) -> str:
         place = [str(part) for part in details["loc"]]
         if place:  # the field may have another name than the parameter
             place[0] = tool.keyword_names.get(place[0], place[0])
-        lines.append(f"{'.'.join(place)}: {details['msg']}" if place else details["msg"])
-    return InvalidArgumentsError(metadata.name, metadata.id, "\n".join(lines))
+        message = shorten(details["msg"], MESSAGE_LENGTH)
+        return f"{'.'.join(place)}: {message}" if place else message
+
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    detail = write_lines(errors, write_line)
+    return InvalidArgumentsError(metadata.name, metadata.id, detail)

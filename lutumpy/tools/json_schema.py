@@ -19,6 +19,11 @@
 # found out with a second validator, made at the first failure, that masks the values in its
 # sentences: values may be long, so we put a shortened one in the mask's place.
 #
+# Each of its errors holds a copy of what it is about, and all of them are made before we see the
+# first: 4,000 names that are missing in 400 kilobytes were gigabytes. So a long list of names is a
+# keyword of ours there, which fails once (`_name_long_lists`), and what costs too much all the same
+# isn't listed (`SchemaWork`).
+#
 # A value that fits no branch of a union fails in each of them. Only the branches that the model
 # may have meant are told (`_meant_branches`).
 
@@ -34,7 +39,7 @@ from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
 from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
 from lutumpy.tools.pattern_size import count_characters, largest_pattern
-from lutumpy.tools.schema_size import SchemaSize, measure_schema
+from lutumpy.tools.schema_size import NAMED_SCHEMAS, PLAIN_VALUES, SchemaSize, measure_schema
 from lutumpy.tools.schema_work import SchemaWork
 
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
@@ -54,7 +59,11 @@ _MOST_MATCHING = 20_000_000
 the worst of patterns, and a hundredth of that for usual ones."""
 
 _MOST_EXPLAINED = 20_000
-"""Up to how many of them the failures of a value are listed, each at some 30 microseconds."""
+"""Up to how many of them the failures of a value are listed, each at some 30 microseconds; copies
+of the value's parts count by their size, so they have 64 megabytes at most."""
+
+_FEW_NAMES = 10
+"""Longer lists of required names give one error, however many are missing."""
 
 _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
@@ -71,6 +80,7 @@ _INSTALL = (
 )
 _MASK = "\ue000value\ue001"  # from a private range, so that no schema's own words hold it
 _WORDS_LENGTH = 300  # characters of a schema's own words in a sentence
+_LONG_LIST = "\ue002required"
 _FORBIDDEN = "Extra inputs are not permitted"
 _REQUIRED = "Field required"
 
@@ -123,6 +133,7 @@ class JsonSchema:
     __slots__ = (
         "_explaining",
         "_largest_pattern",
+        "_long_lists",
         "_names_metaschema",
         "_work",
         "document",
@@ -137,6 +148,7 @@ class JsonSchema:
         self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
         size = _measure(self.document, text)
         self._explaining: Any = None
+        self._long_lists: list[list[str]] = []
         self._work: SchemaWork | None = None
         validator = _make_validator(self.document, metaschemas=self._names_metaschema)
         self.is_valid: Any = validator.is_valid
@@ -157,7 +169,8 @@ class JsonSchema:
             return []
         if self._is_too_much_to_explain(value):
             return [SchemaFailure((), "they don't fit the schema, or are nested too deeply for it")]
-        return list(_list_failures(value, self._errors(value)))
+        errors = self._errors(value)
+        return list(_list_failures(_Told(value, self._long_lists), errors))
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
@@ -175,22 +188,23 @@ class JsonSchema:
         longest = self.longest_text
         if longest is not None and count_characters(value) > longest:
             return True
-        return self.may_explode and self._is_more(value, _MOST_WORK)
+        return self.may_explode and self._count_work().is_more(value, _MOST_WORK)
 
     def _is_too_much_to_explain(self, value: Any) -> bool:
-        # Each error holds a copy of the value that it is about.
-        most = _MOST_EXPLAINED // (1 + count_characters(value) // 1000 + _count_parts(value) // 100)
-        return self._is_too_much(value) or self._is_more(value, max(most, 200))
+        if self._is_too_much(value):
+            return True
+        return self._count_work().is_more_to_explain(value, _MOST_EXPLAINED, _FEW_NAMES)
 
-    def _is_more(self, value: Any, most: int) -> bool:
+    def _count_work(self) -> SchemaWork:
         if self._work is None:
             self._work = SchemaWork(self.document)
-        return self._work.is_more(value, most)
+        return self._work
 
     def _errors(self, value: Any) -> Iterable[Any]:
         if self._explaining is None:
+            document, self._long_lists = _name_long_lists(self.document)
             self._explaining = _make_validator(
-                self.document, metaschemas=self._names_metaschema, mask=_MASK
+                document, metaschemas=self._names_metaschema, mask=_MASK
             )
         return cast("Iterable[Any]", self._explaining.iter_errors(value))
 
@@ -215,19 +229,6 @@ def _read_json(text: str) -> Any:
         if "recursion" in str(error).lower():
             raise SchemaError("its schema is nested too deeply") from None
         raise SchemaError(f"its schema is not JSON: {error}") from None
-
-
-def _count_parts(value: Any) -> int:
-    count = 0
-    stack = [value]
-    while stack:
-        part = stack.pop()
-        count += 1
-        if isinstance(part, dict):
-            stack += part.values()
-        elif isinstance(part, list):
-            stack += part
-    return count
 
 
 def _measure(document: Any, text: str) -> SchemaSize:
@@ -277,6 +278,7 @@ def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None
             registry=metaschema_registry() if metaschemas else None,
             # This engine takes linear time. It has no look-around and no back references.
             pattern_options=jsonschema_rs.RegexOptions(),
+            keywords=None if mask is None else {_LONG_LIST: _LongList},
         )
     except jsonschema_rs.ValidationError as error:
         if outside:
@@ -289,6 +291,42 @@ def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None
         if "recursion" in str(error).lower():
             raise SchemaError("its schema is nested too deeply") from None
         raise SchemaError(f"its schema can't be used: {shorten(str(error), 300)}") from None
+
+
+class _LongList:
+    """A `required` of many names, which fails once."""
+
+    def __init__(self, schema: Any, value: Any, path: Any) -> None:
+        self._index, self._names = value
+
+    def validate(self, instance: Any) -> None:
+        if isinstance(instance, dict) and not instance.keys() >= set(self._names):
+            raise ValueError(str(self._index))
+
+
+def _name_long_lists(document: Any) -> tuple[Any, list[list[str]]]:
+    """The schema with a keyword of ours in the place of long lists of required names; the lists."""
+    lists: list[list[str]] = []
+    copied = _read_json(_write_json(document))
+    # Each part, and whether its keys are names of schemas.
+    stack: list[tuple[Any, bool]] = [(copied, False)]
+    while stack:
+        node, has_names = stack.pop()
+        if isinstance(node, list):
+            stack += [(inner, False) for inner in node]
+        elif isinstance(node, dict):
+            if not has_names:
+                node.pop(_LONG_LIST, None)  # a stranger's word, which says nothing
+            required = None if has_names else node.get("required")
+            if isinstance(required, list) and len(required) > _FEW_NAMES:
+                node[_LONG_LIST] = [len(lists), node.pop("required")]
+                lists.append(required)
+            stack += [
+                (inner, key in NAMED_SCHEMAS and not has_names)
+                for key, inner in node.items()
+                if (has_names or key not in PLAIN_VALUES) and key != _LONG_LIST
+            ]
+    return copied, lists
 
 
 def _explain_broken(error: Any) -> str:
@@ -306,9 +344,21 @@ def _explain_broken(error: Any) -> str:
 # --- why a value doesn't fit --------------------------------------------------------------------
 
 
-def _list_failures(value: Any, errors: Iterable[Any]) -> Iterator[SchemaFailure]:
+class _Told(NamedTuple):
+    """What failures are told about.
+
+    Attributes:
+        value: The value.
+        long_lists: The lists of required names that the errors of `_LongList` number.
+    """
+
+    value: Any
+    long_lists: list[list[str]]
+
+
+def _list_failures(told: _Told, errors: Iterable[Any]) -> Iterator[SchemaFailure]:
     for error in errors:
-        yield from _read_error(value, error)
+        yield from _read_error(told, error)
 
 
 def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
@@ -319,13 +369,18 @@ def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
                 yield from _list_paths(branch)
 
 
-def _read_error(root: Any, error: Any) -> Iterator[SchemaFailure]:
+def _read_error(told: _Told, error: Any) -> Iterator[SchemaFailure]:
     kind = error.kind.name
     path: Path = tuple(error.instance_path)
     if kind == "required":
         yield SchemaFailure((*path, error.kind.property), _REQUIRED)
+    elif kind == _LONG_LIST:
+        holder = _value_at(told.value, path)
+        for name in told.long_lists[int(error.message)]:
+            if name not in holder:
+                yield SchemaFailure((*path, name), _REQUIRED)
     elif kind in ("additionalProperties", "unevaluatedProperties"):
-        holder = _value_at(root, path)
+        holder = _value_at(told.value, path)
         unexpected = set(error.kind.unexpected)
         # In the order in which the model wrote them; the validator has no order.
         for name in holder if isinstance(holder, Mapping) else sorted(unexpected):
@@ -334,16 +389,16 @@ def _read_error(root: Any, error: Any) -> Iterator[SchemaFailure]:
     elif kind == "falseSchema" and path:
         yield SchemaFailure(path, _FORBIDDEN)
     elif kind in ("anyOf", "oneOf"):
-        yield from _read_union(root, path, error)
+        yield from _read_union(told, path, error)
     else:
-        yield SchemaFailure(path, _write_sentence(root, path, error))
+        yield SchemaFailure(path, _write_sentence(told, path, error))
 
 
-def _read_union(root: Any, path: Path, error: Any) -> Iterator[SchemaFailure]:
+def _read_union(told: _Told, path: Path, error: Any) -> Iterator[SchemaFailure]:
     branches = _meant_branches(path, [list(branch) for branch in error.kind.context])
-    told = [failure for branch in branches for failure in _list_failures(root, branch)]
+    found = [failure for branch in branches for failure in _list_failures(told, branch)]
     # `3 is not of type "string" or: 3 is not of type "array"` says more than the union does.
-    yield from dict.fromkeys(told) or [SchemaFailure(path, _write_sentence(root, path, error))]
+    yield from dict.fromkeys(found) or [SchemaFailure(path, _write_sentence(told, path, error))]
 
 
 def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
@@ -362,7 +417,7 @@ def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
         return error.kind.name in ("const", "enum") and is_field
 
     def misses_field(error: Any) -> bool:
-        return error.kind.name == "required" and tuple(error.instance_path) == path
+        return error.kind.name in ("required", _LONG_LIST) and tuple(error.instance_path) == path
 
     for excludes in (wants_other_type, differs_in_constant, misses_field):
         left = [branch for branch in branches if not any(excludes(error) for error in branch)]
@@ -370,10 +425,10 @@ def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
     return branches
 
 
-def _write_sentence(root: Any, path: Path, error: Any) -> str:
+def _write_sentence(told: _Told, path: Path, error: Any) -> str:
     """The validator's own sentence, with a shortened value."""
     words: str = error.message
-    shown = show_value(_value_at(root, path))
+    shown = show_value(_value_at(told.value, path))
     # A schema's own words may be long too: a thousand values of an `enum`.
     parts = [shorten(part, _WORDS_LENGTH) for part in words.split(_MASK)]
     return shorten(shown.join(parts), MESSAGE_LENGTH)

@@ -11,17 +11,28 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
 from lutumpy.plain import json_values
+from lutumpy.tools.argument_report import (
+    Path,
+    describe_error,
+    join_messages,
+    spell_place,
+    write_lines,
+)
 from lutumpy.tools.compiled import CompiledTool
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["NotPortable", "dump_input", "dump_value", "load_input"]
+
+
+_LARGER_THAN_FLOATS = re.compile("[0-9]{308}")
 
 
 class NotPortable(ValueError):
@@ -109,7 +120,11 @@ def load_input(tool: CompiledTool, data: Any) -> Any:
         text = json.dumps(data, allow_nan=False)
     except (RecursionError, TypeError, ValueError) as error:
         raise NotPortable("it is not JSON") from error
-    return _read(tool, text)
+    read = _read(tool, text)
+    if _LARGER_THAN_FLOATS.search(text) is not None:
+        # A field of floats reads such a number as an infinity, which nobody wrote.
+        dump_value(tool, read)
+    return read
 
 
 def _load_dynamic(tool: Any, data: Any) -> Any:
@@ -118,18 +133,31 @@ def _load_dynamic(tool: Any, data: Any) -> Any:
     if not isinstance(data, dict):
         raise NotPortable("it is not a JSON object")
     # What a check of the tool's own has made of the arguments needn't fit the schema.
-    if not tool.has_check and not tool.schema.is_valid(data):
-        raise NotPortable("it doesn't fit the schema")
+    misfits = () if tool.has_check else tool.schema.failures(data)
+    if misfits:
+        lines = write_lines(misfits, lambda misfit: f"{_spell_place(misfit[0])}: {misfit[1]}")
+        raise NotPortable(f"it doesn't fit the schema: {lines}")
     return input_of_values(dict(data))
+
+
+def _explain_misfits(error: ValidationError) -> str:
+    """What doesn't fit, a line for each field. The values aren't shown: some are secrets."""
+    by_place: dict[str, list[str]] = {}
+    for details in error.errors(include_url=False, include_input=False):
+        messages = by_place.setdefault(_spell_place(details["loc"]), [])
+        messages.append(describe_error(details))
+    return write_lines([*by_place], lambda place: f"{place}: {join_messages(by_place[place])}")
+
+
+def _spell_place(path: Path) -> str:
+    return spell_place(path) if path else "the whole"
 
 
 def _read(tool: CompiledTool, text: str) -> BaseModel:
     try:
         read: BaseModel = tool.input_type.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the whole"
-        raise NotPortable(f"{place}: {first['type']}") from error
+        raise NotPortable(_explain_misfits(error)) from error
     except Exception as error:  # a validator of the user's
         raise NotPortable(f"it can't be read ({type(error).__name__})") from error
     return read

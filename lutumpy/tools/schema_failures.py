@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits
-from lutumpy.tools.argument_report import Path, spell_place, write_lines
+from lutumpy.tools.argument_report import Path, join_messages, spell_place, write_lines
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure
 
 __all__ = ["Mended", "mend_values", "read_value", "write_report"]
@@ -68,5 +68,5 @@ def write_report(failures: Sequence[SchemaFailure]) -> str:
     for path, words in failures:
         by_path.setdefault(path, []).append(words)
     return write_lines(
-        [f"{spell_place(path)}: {' or: '.join(dict.fromkeys(w))}" for path, w in by_path.items()]
+        [*by_path], lambda path: f"{spell_place(path)}: {join_messages(by_path[path])}"
     )

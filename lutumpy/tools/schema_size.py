@@ -24,12 +24,20 @@ from urllib.parse import unquote, urldefrag, urljoin
 from lutumpy.plain.preview import shorten
 from lutumpy.rules.schema_walk import resolve
 
-__all__ = ["SchemaSize", "SchemaTargets", "check_weight", "measure_schema"]
+__all__ = [
+    "NAMED_SCHEMAS",
+    "PLAIN_VALUES",
+    "SchemaSize",
+    "SchemaTargets",
+    "check_weight",
+    "measure_schema",
+]
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
-_PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
-_NAMED_SCHEMAS = frozenset(
+# Keywords that hold values which are no schemas, and those that hold schemas by their names.
+PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
+NAMED_SCHEMAS = frozenset(
     {
         "properties",
         "patternProperties",
@@ -202,10 +210,10 @@ class SchemaTargets:
             if not has_names:
                 base = self._index_schema(node, base, is_old=is_old, is_draft_4="draft-04" in named)
             for key, child in node.items():
-                if key in _PLAIN_VALUES and not has_names:
+                if key in PLAIN_VALUES and not has_names:
                     self._plain.add(id(child))
                 else:
-                    stack.append((child, base, key in _NAMED_SCHEMAS and not has_names))
+                    stack.append((child, base, key in NAMED_SCHEMAS and not has_names))
 
     def _index_schema(
         self, node: Mapping[str, Any], base: str, *, is_old: bool, is_draft_4: bool

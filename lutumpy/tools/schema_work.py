@@ -13,11 +13,13 @@
 # and values are told apart by identity; both are held while we count.
 #
 # Only schemas that could be dangerous are counted so (`may_explode`), and values that failed,
-# since explaining costs a thousand times as much as checking.
+# since explaining costs a thousand times as much as checking: each error of the validator holds a
+# copy of the part that it is about. So there a keyword that a part may fail at counts by the bytes
+# of that part (`is_more_to_explain`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from lutumpy.tools.schema_size import SchemaTargets, check_weight
@@ -33,6 +35,26 @@ _SAME_LISTS = ("anyOf", "oneOf", "allOf")
 _SAME_MAPS = ("dependentSchemas", "dependencies")
 _OF_VALUES = ("additionalProperties", "unevaluatedProperties")
 _OF_ENTRIES = ("contains", "additionalItems", "unevaluatedItems")
+
+_FAILING = frozenset(
+    {
+        *("type", "enum", "const", "format", "pattern", "minLength", "maxLength", "multipleOf"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+        *("uniqueItems", "contains", "minContains", "maxContains", "minProperties"),
+        *("maxProperties", "additionalProperties", "unevaluatedProperties", "additionalItems"),
+        *("unevaluatedItems", "propertyNames", "not", "anyOf", "oneOf", "contentEncoding"),
+        *("contentMediaType", "items", "prefixItems", "if"),
+    }
+)
+"""The keywords that give one error for a part."""
+
+_LISTS_OF_NAMES = ("dependentRequired", "dependencies")
+
+_BYTES_FOR_ONE = 3200
+"""How many bytes of a copied part cost as much as a check."""
+
+_BYTES_OF_PART = 100
+"""What an entry of a list or an object takes in a copy, measured."""
 
 Pair: TypeAlias = tuple[Any, Any]
 
@@ -52,6 +74,25 @@ class SchemaWork:
 
     def is_more(self, value: Any, most: int) -> bool:
         """Whether checking `value` takes more than so many checks of one schema."""
+        return self._is_more(value, most, lambda node, part: 1)
+
+    def is_more_to_explain(self, value: Any, most: int, few_names: int) -> bool:
+        """Whether it costs more than so many checks to list every failure of `value`.
+
+        Args:
+            value: The value.
+            most: So many checks.
+            few_names: Longer lists of required names give one error, however many are missing.
+        """
+        sizes = _measure_parts(value)
+
+        def weigh(node: Any, part: Any) -> int:
+            size = _size_of(part, sizes)
+            return _count_errors(node, part, few_names) * (1 + size // _BYTES_FOR_ONE)
+
+        return self._is_more(value, most, weigh)
+
+    def _is_more(self, value: Any, most: int, weigh: Callable[[Any, Any], int]) -> bool:
         counts: dict[tuple[int, int], int] = {}
         root = (self._document, value)
         # A pair is met twice: before those below it, and when all of them are counted.
@@ -60,7 +101,7 @@ class SchemaWork:
             pair, below = stack.pop()
             key = (id(pair[0]), id(pair[1]))
             if below is not None:
-                total = 1 + sum([counts[id(node), id(part)] for node, part in below])
+                total = weigh(*pair) + sum([counts[id(node), id(part)] for node, part in below])
                 counts[key] = total * check_weight(pair[0])
                 if counts[key] > most:
                     return True
@@ -93,6 +134,43 @@ class SchemaWork:
             yield from _pairs_of_object(node, part)
         elif isinstance(part, list):
             yield from _pairs_of_list(node, part)
+
+
+def _count_errors(node: Any, part: Any, few_names: int) -> int:
+    """At how many of its own words a schema may refuse a part of a value."""
+    if not isinstance(node, Mapping):
+        return 1
+    count = len(_FAILING.intersection(node))
+    required = _as_list(node.get("required"))
+    if len(required) > few_names:
+        count += 1
+    elif isinstance(part, dict):
+        count += sum([name not in part for name in required if isinstance(name, str)])
+    for key in _LISTS_OF_NAMES:
+        count += sum([len(_as_list(names)) for names in _as_map(node.get(key)).values()])
+    return max(count, 1)
+
+
+def _measure_parts(value: Any) -> dict[int, int]:
+    """About how many bytes a copy of each list and object in a value takes, by identity."""
+    sizes: dict[int, int] = {}
+    # Each is met twice: before what is in it, and when all of that is measured.
+    stack: list[tuple[Any, bool]] = [(value, False)]
+    while stack:
+        part, is_done = stack.pop()
+        inner = [*part, *part.values()] if isinstance(part, dict) else part
+        if not isinstance(inner, list):
+            continue
+        if is_done:
+            sizes[id(part)] = sum([_size_of(one, sizes) for one in inner])
+        else:
+            stack.append((part, True))
+            stack += [(one, False) for one in inner]
+    return sizes
+
+
+def _size_of(part: Any, sizes: Mapping[int, int]) -> int:
+    return _BYTES_OF_PART + (len(part) if isinstance(part, str) else sizes.get(id(part), 0))
 
 
 def _pairs_of_object(node: Mapping[str, Any], part: dict[str, Any]) -> Iterator[Pair]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.core.items import ToolMetadata
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.definition import Effect
 
@@ -85,10 +87,16 @@ class CallTicket:
             value = values[name]
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 raise ValueError(f"{name} of the ticket is {type(value).__name__}")
+        # NaN isn't more than 0, and a whole number may be more than any float.
+        timeout, retries = values["timeout"], values["max_retries"]
+        if not timeout > 0 or sys.float_info.max < timeout < math.inf:
+            raise ValueError("the timeout of the ticket is not a number of seconds above 0")
+        if not 0 <= retries <= _MOST_RETRIES:
+            raise ValueError("the max_retries of the ticket is not a number of attempts")
         if values["effect"] not in get_args(Effect):
             raise ValueError(f"the effect of the ticket is {values['effect']!r}")
         if not 0 <= values["occurrence"] <= _MOST_CALLS:
-            raise ValueError(f"the occurrence of the ticket is {values['occurrence']}")
+            raise ValueError(f"the occurrence of the ticket is {safe_repr(values['occurrence'])}")
         if "input" not in values:
             raise ValueError("the ticket has no input")
         # What a later release adds is left out.
@@ -97,6 +105,8 @@ class CallTicket:
 
 _MOST_CALLS = 100_000
 """No answer has more calls; a ticket may come from anywhere."""
+
+_MOST_RETRIES = 2**63 - 1
 
 _FIELDS = tuple([each.name for each in fields(CallTicket)])
 _KINDS: Mapping[str, tuple[type[Any], ...]] = {

@@ -588,3 +588,12 @@ def test_a_session_in_place_of_its_transcript_is_told(adapter: Any) -> None:
         with pytest.raises(TypeError, match=r"a Transcript is needed, not list$"):
             call([{"role": "user", "content": "hi"}])
         assert call(session.transcript)
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable"), [("vector_store_timeout", True), ("invalid_prompt", False)]
+)
+def test_an_error_in_an_answer_may_pass_or_not_by_its_word(code: str, retryable: bool) -> None:
+    found = error_body({"error": {"code": code, "message": "no"}}, "openai_responses")
+    assert found is not None
+    assert (found.code, found.retryable) == (code, retryable)

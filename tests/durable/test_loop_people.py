@@ -112,7 +112,13 @@ def test_a_second_decision_for_a_call_is_ignored_P16(form: Form) -> None:
 @pytest.mark.parametrize(
     ("call_id", "decided", "message"),
     [
-        ("p1", decision("run", input={"amount": "much"}), "amount"),
+        (
+            "p1",
+            decision("run", input={"amount": "much"}),
+            "doesn't fit: amount: Input should be a valid integer, unable to parse string as an "
+            "integer; nothing was decided",
+        ),
+        ("p1", decision("run", input={}), "doesn't fit: amount: Field required; nothing"),
         ("p1", decision("run", input=[1]), "doesn't fit"),
         ("p1", decision("complete"), "not run, complete with an output, or reject"),
         ("p1", decision("reject", reason=7), "not run, complete with an output, or reject"),

@@ -9,7 +9,7 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from lutumpy import TakenOverError
 from lutumpy.durable import Claim, PostgresStore, SqliteStore, postgres, sqlite
 from lutumpy.durable.tables import original, storable
 from lutumpy.durable.waking import Waker
+from lutumpy.errors import StoreError
 
 ANY_TEXT = ["", "\0", "a\0b", "\ud800", "é", '"quoted"', "escaped:", 'escaped:"x"', "x" * 1000]
 
@@ -375,3 +376,21 @@ async def test_rows_of_a_pool_may_have_another_form(postgres_url: str) -> None:
     async with PostgresStore(Pool(), schema="dicts") as store:
         claim = await open_claim(store)
         assert await store.record(claim, "turn", 1) == 1
+
+
+@pytest.mark.parametrize("written", ["{", "9" * 5000, "[" * 100_000])
+def test_a_column_that_holds_no_json_is_a_store_error(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "agent.db"
+
+    async def look() -> None:
+        with SqliteStore(path) as store:
+            await store.create("s", asked())
+            with closing(sqlite3.connect(path)) as other, other:
+                names = other.execute("SELECT name FROM sqlite_master WHERE name LIKE '%sessions'")
+                other.execute(f"UPDATE {names.fetchone()[0]} SET state = ?", (written,))
+            for read in (store.load("s"), store.claim("s")):
+                with pytest.raises(StoreError, match="is not JSON") as raised:
+                    await read
+                assert raised.value.kind == "damaged"
+
+    anyio.run(look)

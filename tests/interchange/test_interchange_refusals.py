@@ -196,3 +196,23 @@ def test_dumps_of_the_first_version_load_and_broken_ones_do_not_R4() -> None:
             Session.load({**data, "items": items})
     with pytest.raises(TranscriptError, match="this release reads 1 and 2"):
         Session.load({**data, "version": 3})
+
+
+@pytest.mark.parametrize("api", ["anthropic_messages", "bedrock_converse"])
+def test_calls_without_a_result_are_named_in_their_order(api: str) -> None:
+    ids = [f"call{number}" for number in (7, 3, 9, 1, 5, 8, 2, 6, 4)]
+    if api == "anthropic_messages":
+        history = [USER, using(*ids), results(ids[4])]
+    else:
+        uses = [{"toolUse": {"toolUseId": one, "name": "f", "input": {}}} for one in ids]
+        result = {"toolResult": {"toolUseId": ids[4], "content": [{"text": "1"}]}}
+        history = [
+            {"role": "user", "content": [{"text": "Go"}]},
+            {"role": "assistant", "content": uses},
+            {"role": "user", "content": [result]},
+        ]
+    with pytest.raises(TranscriptError) as raised:
+        Transcript.from_messages(api, history)
+    text = str(raised.value)
+    named = [one for one in ids if one != ids[4]]
+    assert sorted(named, key=lambda one: text.index(f"call '{one}'")) == named

@@ -219,6 +219,31 @@ def test_a_long_name_is_shown_by_its_beginning_C2() -> None:
     )
 
 
+def test_whatever_a_call_is_named_its_issue_is_short_C2_C3() -> None:
+    long = "x" * 1_000_000
+
+    def block(name: str, **more: Any) -> CallBlock:
+        call_id = f"c{next(numbers)}"
+        return CallBlock(call_id, name, more.pop("arguments", "{}"), position=0, **more)
+
+    numbers = iter(range(9))
+    calls = (
+        block(long),
+        block(long, kind=long),
+        block("weather", problem=long),
+        block("weather", arguments=f'{{"{long}": 1, "days": "{long}"}}'),
+        block("weather", arguments=long),
+        block(long, server_label="wiki", arguments="[]"),
+        block(long, server_label=long, arguments="", incomplete=True),
+    )
+    outcome = Tools.offer().read(AssistantTurn("openai_chat", (), b"{}", calls=calls), Session())
+    assert isinstance(outcome, NeedsTools)
+    issues = outcome.round.issues
+    assert len(issues) >= 6
+    assert all(0 < len(issue.detail) < 6000 for issue in issues)
+    outcome.round.discard()
+
+
 def test_a_cut_call_is_told_what_to_do_C2a() -> None:
     reply = Reply(calls=[Call("weather", '{"city": "Os')], finish="length")
     session = Session()

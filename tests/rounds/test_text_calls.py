@@ -265,8 +265,6 @@ def test_after_failed_hooks_texts_are_as_the_model_wrote_them_in_both_forms_H2()
             return RunNormally.edited(input="c")
         raise ValueError("no")
 
-    for call in round.calls:
-        call.input += "!"
     with pytest.raises(HookError):
         round.apply_hooks_sync(fails)
     assert [call.input for call in round.calls] == ['{"input": "a"}', "b"]

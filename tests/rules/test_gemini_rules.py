@@ -124,7 +124,6 @@ CALL: Json = {"functionCall": {"name": "clock", "args": {}}}
 RESULT: Json = {"functionResponse": {"name": "clock", "response": {"output": "9"}}}
 SECOND = "contents.1.parts.2"
 SOFT: list[tuple[str, str, Any, str]] = [
-    ("gemini.role", "contents.2.role", "function", "some"),
     ("gemini.response", "contents.2.parts.0.functionResponse.response", DELETE, "some"),
     ("gemini.part", "contents.0.parts.+1", {"videoMetadata": {"fps": 1}}, "some"),
     ("gemini.media", "contents.0.parts.+1", {"inlineData": {"mimeType": "image/png"}}, "some"),
@@ -157,7 +156,7 @@ SOFT: list[tuple[str, str, Any, str]] = [
     ("gemini.signature", "contents.1.parts.1.thoughtSignature", DELETE, "some"),
     ("gemini.second_signature", f"{SECOND}.thoughtSignature", "AAAA", "discouraged"),
     ("gemini.tool_declared", f"{SECOND}.functionCall.name", "other", "discouraged"),
-    ("gemini.choice_names", "toolConfig.functionCallingConfig.mode", "AUTO", "some"),
+    ("gemini.choice_names", "toolConfig.functionCallingConfig.mode", 77, "some"),
     (
         "gemini.choice_unknown",
         "toolConfig.functionCallingConfig.allowedFunctionNames",
@@ -173,6 +172,52 @@ SOFT: list[tuple[str, str, Any, str]] = [
     ),
     ("gemini.model", "model", "gemini-3.6-flahs", "some"),
 ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"thought": True, "thoughtSignature": "AAAA"},
+        {"thought": True, "thought_signature": "AAAA"},
+    ],
+)
+def test_a_signed_thought_needs_no_text(part: Json) -> None:
+    assert check_request(edit(valid(), "contents.1.parts.+0", part)) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"thought": True},
+        {"thoughtSignature": "AAAA"},
+        {"thought": False, "thoughtSignature": "AAAA"},
+        {"thought": True, "thoughtSignature": ""},
+    ],
+)
+def test_half_of_a_signed_thought_is_no_part(part: Json) -> None:
+    found = check_request(edit(valid(), "contents.1.parts.+0", part))
+    assert [(problem.rule, problem.certainty) for problem in found] == [("gemini.part", "refused")]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"thinkingBudget": 0},
+        {"thinkingLevel": "low"},
+        {"thinkingBudget": None, "thinkingLevel": "low"},
+        {"thinkingBudget": "1024", "thinkingLevel": "THINKING_LEVEL_UNSPECIFIED"},
+        {"thinkingBudget": -1, "includeThoughts": True},
+    ],
+)
+def test_one_way_to_say_how_much_is_thought_is_taken(config: Json) -> None:
+    body = edit(valid(), "generationConfig.thinkingConfig", config)
+    assert check_request(body) == []
+
+
+@pytest.mark.parametrize("mode", ["NONE", "MODE_UNSPECIFIED", 0, 1, None])
+def test_names_are_refused_with_every_mode_that_leaves_the_choice(mode: Any) -> None:
+    body = edit(valid(), "toolConfig.functionCallingConfig.mode", mode)
+    assert "gemini.choice_names" in [problem.rule for problem in refused(check_request(body))]
 
 
 @pytest.mark.parametrize(("rule", "path", "value", "certainty"), SOFT)

@@ -118,6 +118,25 @@ def test_each_rule_refuses_in_the_providers_words(row: Json) -> None:
     assert (row["rule"], row["message"]) in [(problem.rule, problem.message) for problem in found]
 
 
+def test_interleaved_thinking_lets_the_budget_reach_max_tokens() -> None:
+    body = {
+        **valid("anthropic_messages"),
+        "max_tokens": 2048,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+    }
+    without = [p.rule for p in anthropic.check_request(body)]
+    assert "anthropic.thinking" in without
+    beta = "interleaved-thinking-2025-05-14"
+    for found in (
+        anthropic.check_request(body, betas=["other", beta]),
+        anthropic.check_request({**body, "anthropic_beta": [beta]}),
+    ):
+        assert "anthropic.thinking" not in [problem.rule for problem in found]
+    assert "anthropic.thinking" in [p.rule for p in anthropic.check_request(body, betas=["other"])]
+    below = {**body, "thinking": {"type": "enabled", "budget_tokens": 2047}}
+    assert "anthropic.thinking" not in [p.rule for p in anthropic.check_request(below)]
+
+
 def test_limits_that_take_a_large_body() -> None:
     many = [{"type": "function", "function": {"name": f"f{n}"}} for n in range(129)]
     found = chat.check_request({**valid("openai_chat"), "tools": many})

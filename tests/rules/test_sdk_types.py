@@ -25,8 +25,8 @@ from lutumpy.rules.anthropic import tools as anthropic_tools
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.chat import tools as chat_tools
 from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.openai.responses import kinds as responses_kinds
 from lutumpy.rules.openai.responses import requests as responses_requests
-from lutumpy.rules.openai.responses import sequence as responses_sequence
 from lutumpy.rules.openai.responses import tools as tools_of_responses
 
 WRAPPERS: tuple[Any, ...] = (Required, NotRequired, Annotated)
@@ -219,9 +219,9 @@ def test_responses_pairs_every_call_that_waits_for_an_output() -> None:
     ours = [
         kind for kind in items if kind.endswith("_output") and kind != "program_output"
     ]  # the server runs programs
-    assert lacking(responses_sequence.OUTPUT_TO_CALLS, ours) == []
-    calls = {kind for kinds in responses_sequence.OUTPUT_TO_CALLS.values() for kind in kinds}
-    assert calls <= responses_sequence.CALL_WORDS.keys()
+    assert lacking(responses_kinds.OUTPUT_TO_CALLS, ours) == []
+    calls = {kind for kinds in responses_kinds.OUTPUT_TO_CALLS.values() for kind in kinds}
+    assert calls <= responses_kinds.CALL_WORDS.keys()
 
 
 def test_responses_knows_every_tool_and_choice() -> None:

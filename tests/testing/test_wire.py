@@ -398,6 +398,21 @@ def test_every_violation_is_refused_over_http_in_the_providers_words(server: Wir
         assert post(server, paths[api], valid[api], **BEARER, **CLAUDE_HEADERS)[0] == 200
 
 
+def test_a_beta_header_allows_what_is_refused_without_it(server: WireServer) -> None:
+    body = {
+        "model": "claude-sonnet-4-6",
+        "max_tokens": 2048,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
+    with anthropic_client(server) as client:
+        with pytest.raises(anthropic.BadRequestError, match="must be greater than"):
+            client.messages.create(**body)
+        server.play(Reply("Yes."))
+        betas = "other-2025-01-01, interleaved-thinking-2025-05-14"
+        client.messages.create(**body, extra_headers={"anthropic-beta": betas})
+
+
 def test_requests_are_recorded_with_what_became_of_them(server: WireServer) -> None:
     server.play(Reply("x"))
     body = {"model": MODEL, "messages": [USER]}

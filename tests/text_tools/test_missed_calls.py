@@ -54,8 +54,6 @@ def test_an_empty_call_where_one_was_required_is_an_issue(text: str, guided: boo
     ("body", "names"),
     [
         (f"{A} and so on", "a"),
-        (f"{A}}}", "a"),
-        (f"{A}]", "a"),
         (f"{A}\n[end]", "a"),
         (f"{A}</function>", "a"),
         (f"{A}{B}", "ab"),
@@ -68,7 +66,7 @@ def test_an_empty_call_where_one_was_required_is_an_issue(text: str, guided: boo
         (f"```json\n{A}\n```\nThis looks it up.", "a"),
     ],
 )
-def test_t1_text_behind_a_complete_object_is_dropped_and_further_objects_are_calls(
+def test_t1_a_sentence_behind_a_complete_object_is_dropped_and_further_objects_are_calls(
     body: str, names: str
 ) -> None:
     text = f"So {O}{body}{C} on"

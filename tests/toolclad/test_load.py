@@ -305,3 +305,55 @@ def test_the_import_alone_loads_neither_toolclad_nor_validators() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     loaded = set(done.stdout.split())
     assert not {"toolclad", "jsonschema_rs", "urllib.request"} & loaded
+
+
+NUMBERS = ["9" * 400, "-" + "9" * 400, "9" * 5000, "nan", "inf", "-inf", "1e400"]
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, "0", "-1", "1e9", "true", '"x"'])
+def test_a_timeout_that_no_clock_takes_is_a_problem_of_its_file(
+    workshop: Workshop, number: str
+) -> None:
+    text = toml("a", ["wc"]).replace('["tool"]', f'["tool"]\ntimeout_seconds = {number}')
+    workshop.write_text("a.clad.toml", text)
+    [problem] = problems(workshop)
+    assert problem.startswith("a.clad.toml: tool.timeout_seconds: Input should be") or (
+        len(number) == 5000 and "it can't be read" in problem
+    )
+
+
+def test_numbers_that_json_cannot_hold_are_problems_of_their_file(workshop: Workshop) -> None:
+    """In each place of an argument, and in a custom type, which toolclad itself doesn't check."""
+    keys = [
+        ("integer", "min"), ("integer", "max"), ("number", "min_float"), ("number", "max_float"),
+        ("integer", "default"), ("number", "default"), ("integer", "position"),
+    ]  # fmt: skip
+    head = "[tool]\nname = 'a'\ndescription = 'd'\n[command]\nexec = ['echo', '{x}']\n[output]\n"
+    types = workshop.tools / "toolclad.toml"
+    for kind, key in keys:
+        for number in NUMBERS:
+            for clamp in ("true", "false"):
+                limit = f"{key} = {number}\n"
+                argument = f"[args.x]\nclamp = {clamp}\ntype = "
+                workshop.write_text("a.clad.toml", f"{head}{argument}'{kind}'\n{limit}")
+                [problem] = problems(workshop)
+                assert f"args.x.{key}: Input should be" in problem or "can't be read" in problem
+                if "_" in key or key in ("min", "max"):
+                    workshop.write_text("a.clad.toml", f"{head}{argument}'mine'\n")
+                    types.write_text(f"[types.mine]\nbase = '{kind}'\n{limit}")
+                    assert any(
+                        f"its type 'mine' can't be used: {key}: Input should be" in one
+                        or "toolclad.toml: it can't be read" in one
+                        for one in problems(workshop)
+                    )
+                    types.unlink()
+
+
+def test_a_manifest_that_is_nested_without_end_is_a_problem_of_its_file(
+    workshop: Workshop,
+) -> None:
+    deep = "[" * 5000 + "]" * 5000
+    workshop.write_text(
+        "a.clad.toml", toml("a", ["wc"]).replace('["tool"]', f'x = {deep}\n["tool"]')
+    )
+    assert problems(workshop) == ["a.clad.toml: it can't be read: it is nested too deeply"]

@@ -468,3 +468,39 @@ def test_no_cut_or_changed_json_raises_C2(value: dict[str, Any], data: st.DataOb
     check_total(ORDER, text)
     check_total(ORDER, text[:position])
     check_total(ORDER, text[:position] + data.draw(st.text(max_size=3)) + text[position + 1 :])
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["}", "}}}", ',"dry_run":true}', '},"dry_run":true}', '{"dry_run":true}', ",", " so", "\0"],
+)
+def test_text_behind_the_object_is_malformed_and_never_left_out_C2_C5(rest: str) -> None:
+    @tool_fn
+    def delete(path: str, dry_run: bool = False) -> str:
+        """Delete a file.
+
+        Args:
+            path: Which.
+            dry_run: Only say what would be deleted.
+        """
+        return path
+
+    for text in (f'{{"path": "x"}}{rest}', f' {{"path": "x"}}{rest}'):
+        assert refused(compiled_tool(delete), text).reason == "malformed_arguments"
+
+
+def test_of_equal_keys_the_last_counts_as_in_every_json_reader() -> None:
+    @tool_fn
+    def delete(path: str, tags: list[str] = []) -> str:  # noqa: B006
+        """Delete a file.
+
+        Args:
+            path: Which.
+            tags: All of these.
+        """
+        return path
+
+    for tags in ("", ', "tags": "[]"'):  # as it is, and repaired
+        outcome = decode_arguments(compiled_tool(delete), f'{{"path": "x", "path": "y"{tags}}}')
+        assert isinstance(outcome, Decoded)
+        assert outcome.input.path == "y"

@@ -180,3 +180,27 @@ def test_p12_property_every_input_of_plain_values_comes_back(
     )
     written = json.loads(json.dumps(dump_input(call)))
     assert load_input(call.tool, written) == call.input
+
+
+def test_what_does_not_fit_is_told_in_sentences_with_every_field() -> None:
+    with pytest.raises(NotPortable) as raised:
+        load_input(All.selector("number").tool, {"x": "much"})
+    assert str(raised.value) == (
+        "x: Input should be a valid number, unable to parse string as a number"
+    )
+    for name in ("pay", "aliased", "rooted", "login", "lossy", "number"):
+        tool = All.selector(name).tool
+        with pytest.raises(NotPortable) as raised:
+            load_input(tool, {"nothing": {"like": "it"}})
+        for line in str(raised.value).splitlines():
+            place, _, sentence = line.partition(": ")
+            assert place
+            assert " " in sentence
+            assert "_" not in sentence
+    with pytest.raises(NotPortable, match=r"it doesn't fit the schema: n: .*integer"):
+        load_input(All.selector("free").tool, {"n": "x"})
+
+
+def test_a_number_larger_than_any_float_is_no_input_of_a_float() -> None:
+    with pytest.raises(NotPortable):
+        load_input(All.selector("number").tool, {"x": 10**400})

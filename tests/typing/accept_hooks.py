@@ -130,6 +130,20 @@ def refuse(metadata: ToolMetadata, input: ReadFile) -> Reject:
     return Reject("not today")
 
 
+def ask_a_person(call: BaseToolCall) -> ToolDecision:
+    return Reject("no") if call.metadata.name == "search" else RunNormally()
+
+
+def decide_what_is_held(plan: ToolRoundPlan[Any]) -> ToolRoundPlan[Any]:
+    one: ToolDecision = ask_a_person(plan.held[0])
+    exact: ToolDecision[ReadFile, FileText] = Complete(FileText(text="cached"))
+    plan = plan.decide({"call_1": one, "call_2": exact, "call_3": RunNormally()}, by="ann")
+    by_id: dict[str, ToolDecision] = {call.metadata.id: ask_a_person(call) for call in plan.held}
+    some: dict[str, Reject] = {"call_4": Reject("no")}
+    plan = plan.decide(by_id, by="ann")
+    return plan.decide(some, by="ann")
+
+
 @hooks.on(AppTools.search)
 def rewrite(metadata: ToolMetadata, input: Search) -> RunNormally[Search]:
     return RunNormally(Search(query=input.query.lower()))

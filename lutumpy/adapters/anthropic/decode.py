@@ -9,8 +9,11 @@ text blocks, nulls that stand for "absent", fields of the SDK's own, an `input` 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
+from lutumpy.adapters.replies import input_transformations
+from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -23,6 +26,7 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = [
     "API",
@@ -144,6 +148,9 @@ def usage_of(usage: Any) -> Usage:
 class ContentReader:
     """One walk over the content blocks: `read` each of them, then take the `turn`.
 
+    Args:
+        results: In a history, the ids of the calls that have results there; see `UnknownCalls`.
+
     Attributes:
         blocks: What they say.
         native: What goes back.
@@ -151,17 +158,19 @@ class ContentReader:
         running: Ids of calls that the provider runs itself, and of which the answer holds no result
             yet.
         calls: The calls for the client among the blocks.
+        unknown_calls: What looks like one, of no known kind.
     """
 
-    __slots__ = ("blocks", "calls", "dropped", "native", "position", "running")
+    __slots__ = ("blocks", "calls", "dropped", "native", "position", "running", "unknown_calls")
 
-    def __init__(self) -> None:
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.blocks: list[Block] = []
         self.native: list[dict[str, Any]] = []
         self.dropped: dict[str, Any] = {}
         self.running: set[str] = set()
         self.calls: list[CallBlock] = []
         self.position: int = 0
+        self.unknown_calls: UnknownCalls = UnknownCalls(results)
 
     def read(self, block: Any) -> None:
         if not isinstance(block, dict):
@@ -195,6 +204,7 @@ class ContentReader:
         finish = finish_of(stop)
         if finish == "refusal" and not any(type(block) is TextBlock for block in self.blocks):
             self.blocks.append(RefusalBlock(refusal_text(reply.get("stop_details"))))
+        self.settle_calls(finish)
         results_only = bool(self.running) and (bool(self.calls) or finish == "paused")
         self._drop_cut_end(running=bool(self.running) and not results_only)
         residue = {key: value for key in _ANSWER_ONLY if (value := reply.get(key)) is not None}
@@ -220,7 +230,20 @@ class ContentReader:
             encode(residue) if residue else b"",
             finish in CUT,
             results_only,
+            input_transformations=input_transformations(reply),
         )
+
+    def settle_calls(self, finish: FinishReason) -> None:
+        """Put the calls of no known kind among the calls, when the reply has ended.
+
+        Where the provider paused, it goes on with them itself.
+        """
+        if not self.unknown_calls:
+            return
+        if finish == "paused":
+            self.running |= self.unknown_calls.ids()
+        else:
+            self.unknown_calls.settle(self.blocks, self.calls)
 
     def _drop_cut_end(self, *, running: bool) -> None:
         """Leave out what an answer that broke off can't be replayed with.
@@ -321,10 +344,13 @@ class ContentReader:
             call_id = block.get("id")
             if isinstance(call_id, str):
                 self.running.add(call_id)
-        elif kind.endswith("_tool_result"):
-            call_id = block.get("tool_use_id")
-            if isinstance(call_id, str):
-                self.running.discard(call_id)
+        elif isinstance(answered := block.get("tool_use_id"), str):
+            self.running.discard(answered)
+            self.unknown_calls.note_answer(answered)
+        elif kind not in BLOCK_TYPES:
+            call = unknown_call(kind, block, block.get("id"), len(self.native))
+            if call is not None:
+                self.unknown_calls.add(len(self.blocks), call)
         self.blocks.append(OpaqueBlock(clean_text(kind)))
         sent = self._clean_block(block, own=False)
         given = sent.get("input", {})

@@ -24,7 +24,8 @@ several messages, and their results too, with a text after them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ def read_messages(
     entries = history.entries(messages, "messages.{}")
     if system is not None:
         history.add(_read_system(system))
-    reading = _MessagesReading(history)
+    reading = _MessagesReading(history, _answered_ids(entries))
     for role, run in itertools.groupby(entries, key=_role_of):
         reading.take(role, list(run))
     reading.end()
@@ -108,10 +109,11 @@ class _Waiting:
 class _MessagesReading:
     """The messages, taken one run of the same role after another."""
 
-    __slots__ = ("_history", "_waiting")
+    __slots__ = ("_answered", "_history", "_waiting")
 
-    def __init__(self, history: HistoryReading) -> None:
+    def __init__(self, history: HistoryReading, answered: AbstractSet[str]) -> None:
         self._history = history
+        self._answered = answered
         self._waiting: _Waiting | None = None
 
     def take(self, role: str, run: list[Entry]) -> None:
@@ -148,8 +150,8 @@ class _MessagesReading:
         # results come after all.
         calling = next((k for k, entry in enumerate(run) if _has_calls(entry)), len(run) - 1)
         for entry in run[:calling]:
-            self._add_turn(_Waiting(_read_turn([entry]), [entry]), [], [])
-        self._waiting = _Waiting(_read_turn(run[calling:]), run[calling:])
+            self._add_turn(_Waiting(_read_turn([entry], self._answered), [entry]), [], [])
+        self._waiting = _Waiting(_read_turn(run[calling:], self._answered), run[calling:])
 
     def _take_user_messages(self, run: list[Entry]) -> None:
         waiting, self._waiting = self._waiting, None
@@ -186,12 +188,12 @@ class _MessagesReading:
             text_before = text_before or bool(others)
             rest.append((entry, others))
         if waiting is not None:
-            for call_id in calls.keys() - found.keys():
-                name = calls[call_id].name
-                self._history.refuse(
-                    waiting.entries[0].position,
-                    f"call {call_id!r} of {name!r} has no result in the next message",
-                )
+            for call_id, call in calls.items():
+                if call_id not in found:
+                    self._history.refuse(
+                        waiting.entries[0].position,
+                        f"call {call_id!r} of {call.name!r} has no result in the next message",
+                    )
             results = [found[call.id] for call in waiting.turn.calls if call.id in found]
             self._add_turn(waiting, results, run[:answering])
         for number, (entry, others) in enumerate(rest):
@@ -220,11 +222,19 @@ def _has_calls(entry: Entry) -> bool:
     )
 
 
-def _read_turn(run: list[Entry]) -> AssistantTurn:
-    reader = ContentReader()
+def _answered_ids(entries: Iterable[Entry]) -> frozenset[str]:
+    """The ids of the calls that have results in a history."""
+    blocks = [block for entry in entries for block in _blocks_of(entry) if isinstance(block, dict)]
+    ids = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
+    return frozenset([call_id for call_id in ids if isinstance(call_id, str)])
+
+
+def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
+    reader = ContentReader(answered)
     for entry in run:
         for block in _blocks_of(entry):
             reader.read(block)
+    reader.settle_calls("stop")
     return reader.turn({"stop_reason": _infer_stop_reason(reader)}, None)
 
 

@@ -24,6 +24,9 @@ and at the end the turn that the API would have given unstreamed.
 #            tool_use     its block is        when another call began, or when the stop reason says
 #            block        closed              that the answer wasn't cut
 #
+# A block of no known kind may turn out to be a call (rule C8), if the answer holds no result of it.
+# The calls behind it have no index before that is known, so they wait for the stop reason.
+#
 # A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
 # however whole its JSON looks, and the cut is only known from the stop reason behind it.
 #
@@ -44,7 +47,7 @@ from lutumpy.adapters.anthropic.decode import (
     finish_of,
     refusal_text,
 )
-from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock
+from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta, known_delta
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.core.items import AssistantTurn, TextBlock
@@ -95,7 +98,7 @@ class MessagesStreamDecoder:
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next event: an object of the SDK, or a dict. Pings and unknown events are
-        ignored.
+        ignored, but for a dict that holds something of a call.
 
         Raises:
             AdapterError: an `error` event; `.partial` is what had arrived.
@@ -120,7 +123,23 @@ class MessagesStreamDecoder:
             self._close_blocks(self._blocks[self._read :], deltas)
         elif kind == "error":
             self._raise_error(event)
+        else:
+            self._take_unknown(event, deltas)
         return deltas
+
+    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take an event of no known type if a block, the end or a piece of a call is in it."""
+        delta = event.get("delta")
+        if isinstance(event.get("content_block"), dict):
+            self._open_block(event, deltas)
+        elif isinstance(delta, dict) and "stop_reason" in delta:
+            self._take_message_delta(event, deltas)
+        elif isinstance(delta, dict):
+            block = self._find_block(event)
+            if block is not None and (block.kind == "tool_use" or not block.is_known):
+                self._add_delta(event, deltas)
+        elif event.get("message") is not None:
+            self._take_message_start(event["message"], deltas)
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take an event that is only a piece of a call's arguments; see `ArgumentsDecoder`."""
@@ -262,10 +281,22 @@ class MessagesStreamDecoder:
         if stopped or not self._stop_reason:
             return
         self._close_blocks(self._blocks[self._read :], deltas)
+        self._report_waiting_calls(deltas)
         refused = finish_of(self._stop_reason) == "refusal"
         text = refusal_text(self._message.get("stop_details")) if refused else ""
         if text and not any(type(block) is TextBlock for block in self._reader.blocks):
             deltas.append(RefusalDelta(text))
+
+    def _report_waiting_calls(self, deltas: list[Delta]) -> None:
+        """Report the calls that had to wait for the end: of no known kind, and those behind."""
+        finish = finish_of(self._stop_reason)
+        self._reader.settle_calls(finish)
+        calls = self._reader.calls
+        while self._calls < len(calls):
+            call = calls[self._calls]
+            deltas.append(CallDelta(self._calls, call.id, call.name, call.arguments, call.kind))
+            self._calls += 1
+        self._read_closed_blocks(deltas)
 
     def _take_usage(self, usage: Any) -> None:
         """Take token counts: each is the total so far, and a null changes nothing."""
@@ -301,6 +332,9 @@ class MessagesStreamDecoder:
         if block.index is not None:
             self._open[block.index] = block
         if block.kind == "tool_use":
+            self._read_closed_blocks(deltas)
+            if self._may_shift_calls():
+                return  # its index isn't known before the end of the answer
             block.call = self._calls
             self._calls += 1
             self._read_closed_blocks(deltas)
@@ -313,10 +347,16 @@ class MessagesStreamDecoder:
             if isinstance(model, str) and self._message is not None:
                 self._message["model"] = model
 
+    def _may_shift_calls(self) -> bool:
+        """Whether a block before the last one may turn out to be a call of no known kind."""
+        unread = self._blocks[self._read : -1]
+        return bool(self._reader.unknown_calls) or any(not block.is_known for block in unread)
+
     def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         delta = event.get("delta")
         if not isinstance(delta, dict) or not isinstance(kind := delta.get("type"), str):
             return
+        kind = known_delta(kind, delta)
         block = self._find_block(event)
         if block is None:
             beginning = BEGINNINGS.get(kind)
@@ -324,6 +364,8 @@ class MessagesStreamDecoder:
                 return
             self._open_block({"index": event.get("index"), "content_block": beginning}, deltas)
             block = self._blocks[-1]
+        else:
+            kind = known_delta(kind, delta)
         self._report(block, block.add(kind, delta), deltas)
 
     def _report(self, block: StreamedBlock, piece: Any, deltas: list[Delta]) -> None:

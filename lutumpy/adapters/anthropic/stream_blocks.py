@@ -7,8 +7,9 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import UnparsedInput
 from lutumpy.plain import json_values
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
-__all__ = ["BEGINNINGS", "StreamedBlock"]
+__all__ = ["BEGINNINGS", "StreamedBlock", "known_delta"]
 
 # Which kind of block each kind of delta belongs to. A delta of another kind is ignored by a block
 # that is listed here.
@@ -29,6 +30,38 @@ BEGINNINGS: Mapping[str, dict[str, Any]] = {
 }
 
 _HIGH_SURROGATES = ("\ud800", "\udbff")
+
+
+# The field that tells what a delta of no known kind is.
+_TELLING = {
+    "partial_json": "input_json_delta",
+    "text": "text_delta",
+    "thinking": "thinking_delta",
+    "signature": "signature_delta",
+}
+
+
+def known_delta(kind: str, delta: Mapping[str, Any]) -> str:
+    """The kind of a delta: its own, or what its fields say where nobody knows that."""
+    if kind in _BELONGS or kind == "input_json_delta":
+        return kind
+    return next((_TELLING[field] for field in _TELLING if isinstance(delta.get(field), str)), kind)
+
+
+# The field that tells what a delta of no known kind is.
+_TELLING = {
+    "partial_json": "input_json_delta",
+    "text": "text_delta",
+    "thinking": "thinking_delta",
+    "signature": "signature_delta",
+}
+
+
+def known_delta(kind: str, delta: Mapping[str, Any]) -> str:
+    """The kind of a delta: its own, or what its fields say where nobody knows that."""
+    if kind in _BELONGS or kind == "input_json_delta":
+        return kind
+    return next((_TELLING[field] for field in _TELLING if isinstance(delta.get(field), str)), kind)
 
 
 class StreamedBlock:
@@ -75,6 +108,11 @@ class StreamedBlock:
         self._citations: list[Any] = []
         self._values: dict[str, Any] = {}
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is of a kind of which is known whether it is a call for the client."""
+        return self.kind in BLOCK_TYPES
+
     def add(self, kind: str, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""
         if kind == "input_json_delta":
@@ -83,6 +121,9 @@ class StreamedBlock:
             self._add_fields(delta)
             return ""
         if _BELONGS.get(kind) != self.kind:
+            if self.kind == "tool_use" and kind not in _BELONGS:
+                # Arguments without it would be others than the model's: they are broken instead.
+                self.json.append(f" [{kind}, which is not understood]")
             return ""
         if kind == "citations_delta":
             self._citations.append(delta.get("citation"))

@@ -10,15 +10,18 @@ repeat, an `input` that is no object.
 # -----------------
 # A block has no type: its one key tells it. A tool that the provider runs itself is a call with the
 # type `server_tool_use`, and its result stands in the same message; neither is the program's to
-# answer, so both are opaque. Every other type of a call is dropped.
+# answer, so both are opaque. A call of a type or under a key that nobody knows is the program's if
+# the message has no result of it, which is known at its end only.
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.bedrock.blobs import with_base64
+from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -30,10 +33,12 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
 
 __all__ = [
     "API",
+    "CLIENT_TYPES",
     "CUT",
     "ID_FIELD",
     "INVALID_INPUT",
@@ -70,11 +75,15 @@ _FINISH: dict[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
+    "malformed_model_output": "length",
+    "malformed_tool_use": "tool_calls",
 }
 CUT: frozenset[FinishReason] = frozenset({"length", "content_filter"})
 """Finish reasons of answers that broke off."""
-_MALFORMED = frozenset({"malformed_model_output", "malformed_tool_use"})
-"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+CLIENT_TYPES = (None, "tool_use")
+"""The types of calls that are the client's."""
+_MALFORMED_CALL = "malformed_tool_use"
+"""The model wrote a call that the API couldn't read; what there is of it isn't to be run."""
 
 _READ = frozenset({"output", "stopReason", "usage", "metrics", "ResponseMetadata"})
 """What isn't kept beside a turn: it is read, or is about the request alone."""
@@ -116,7 +125,7 @@ def finish_of(stop: str | None) -> FinishReason:
 
 def is_cut(stop: str | None) -> bool:
     """Whether an answer with this stop reason broke off."""
-    return finish_of(stop) in CUT or stop in _MALFORMED
+    return finish_of(stop) in CUT or stop == _MALFORMED_CALL
 
 
 def usage_of(usage: Any) -> Usage:
@@ -151,20 +160,25 @@ def key_of(block: Any) -> str:
 class BlockReader:
     """One walk over the content blocks: `read` each of them, then take the `turn`.
 
+    Args:
+        results: In a history, the ids of the calls that have results there; see `UnknownCalls`.
+
     Attributes:
         blocks: What they say.
         native: What goes back.
         calls: The calls for the client among the blocks.
         dropped: What doesn't go back, by the block's place in the answer.
+        unknown_calls: What looks like a call, of no known kind.
     """
 
-    __slots__ = ("_position", "blocks", "calls", "dropped", "native")
+    __slots__ = ("_position", "blocks", "calls", "dropped", "native", "unknown_calls")
 
-    def __init__(self) -> None:
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.blocks: list[Block] = []
         self.native: list[dict[str, Any]] = []
         self.calls: list[CallBlock] = []
         self.dropped: dict[str, Any] = {}
+        self.unknown_calls: UnknownCalls = UnknownCalls(results)
         self._position = 0
 
     def read(self, block: Any) -> None:
@@ -183,23 +197,43 @@ class BlockReader:
             self.blocks.append(TextBlock(clean_text(inner)))
             self.native.append({key: inner})
             return True
-        if not isinstance(inner, Mapping) or key == "SDK_UNKNOWN_MEMBER":
+        if key == "SDK_UNKNOWN_MEMBER":
             return False
+        if not isinstance(inner, Mapping):
+            if not key or key in BLOCK_KEYS:
+                return False
+            self.blocks.append(OpaqueBlock(clean_text(key)))
+            self.native.append({key: inner})
+            return True
         if key == "toolUse" and inner.get("type") != SERVER_TOOL:
-            self._take_call(inner)
+            self._take_call(inner, is_known=inner.get("type") in CLIENT_TYPES)
             return True
         if key == REASONING:
             return self._take_reasoning(inner)
         if key == "citationsContent":
             self.blocks.append(TextBlock(clean_text(_cited_text(inner))))
         else:
-            self.blocks.append(OpaqueBlock(clean_text(key)))
+            self._take_opaque(key, inner)
         self.native.append({key: _without_nulls(inner)})
         return True
 
-    def _take_call(self, given: Mapping[str, Any]) -> None:
+    def _take_opaque(self, key: str, inner: Mapping[str, Any]) -> None:
+        call_id = inner.get("toolUseId")
+        # Ids in the native form are found by a path of keys with dots.
+        id_field = "" if "." in key else f"{key}.toolUseId"
+        call = None
+        if key not in BLOCK_KEYS:
+            call = unknown_call(key, inner, call_id, len(self.native), id_field)
+        if call is not None:
+            self.unknown_calls.add(len(self.blocks), call)
+        elif key != "toolUse":
+            self.unknown_calls.note_answer(call_id)
+        self.blocks.append(OpaqueBlock(clean_text(key)))
+
+    def _take_call(self, given: Mapping[str, Any], *, is_known: bool) -> None:
         sent = _without_nulls(given)
-        sent.pop("type", None)
+        if is_known:
+            sent.pop("type", None)
         call_id, name, value = sent.get("toolUseId"), sent.get("name"), sent.get("input")
         problem: str | None = None
         if not isinstance(call_id, str):
@@ -226,9 +260,20 @@ class BlockReader:
             position=len(self.native),
             problem=problem,
         )
-        self.blocks.append(call)
-        self.calls.append(call)
+        if is_known:
+            self.blocks.append(call)
+            self.calls.append(call)
+        else:
+            self.unknown_calls.add(len(self.blocks), call)
+            self.blocks.append(OpaqueBlock("toolUse"))
         self.native.append({"toolUse": sent})
+
+    def settle_calls(self) -> None:
+        """Put the calls of no known kind among the calls, when the reply has ended."""
+        for call in self.unknown_calls.settle(self.blocks, self.calls):
+            use = self.native[call.position].get("toolUse")
+            if use is not None:
+                use.pop("type", None)  # no request may repeat it
 
     def _take_reasoning(self, given: Mapping[str, Any]) -> bool:
         sent = _without_nulls(given)
@@ -259,6 +304,7 @@ class BlockReader:
         stop = reply.get("stopReason")
         if not isinstance(stop, str):
             stop = None
+        self.settle_calls()
         cut = is_cut(stop)
         if cut:
             self._drop_unfinished()

@@ -293,9 +293,14 @@ class ConverseEncoder:
         blocks: list[dict[str, Any]] = json_values.decode(turn.native) if turn.native else []
         for call in turn.calls:
             if call.answerable:
-                use = blocks[call.position]["toolUse"]
-                use["toolUseId"] = self._ids(call.id)
-                use["name"] = self._names(call.name)
+                block = blocks[call.position]
+                if "toolUse" in block:
+                    use = block["toolUse"]
+                    use["toolUseId"] = self._ids(call.id)
+                    use["name"] = self._names(call.name)
+                else:  # a call of no known kind
+                    (use,) = block.values()
+                    use["toolUseId"] = self._ids(call.id)
         return [block for block in blocks if self._goes_back(block, turn)]
 
     def _goes_back(self, block: dict[str, Any], turn: AssistantTurn) -> bool:

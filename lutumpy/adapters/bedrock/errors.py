@@ -7,6 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
 from lutumpy.adapters.provider_errors import adapter_error, shorten_text
+from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
 
@@ -32,14 +33,30 @@ _PASSING = frozenset(
     "InternalServerException ModelErrorException ModelNotReadyException ModelStreamErrorException "
     "ModelTimeoutException ServiceUnavailableException ThrottlingException".split()
 )
+_OPERATIONS = ("Converse", "ConverseStream")
 _CREDENTIALS = frozenset(
     "NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound "
-    "TokenRetrievalError SSOError NoAuthTokenError".split()
+    "TokenRetrievalError SSOError NoAuthTokenError LoginError MetadataRetrievalError "
+    "RefreshWithMFAUnsupportedError UnknownCredentialError UnknownTokenProviderError".split()
 )
 _CONNECTION = frozenset(
     "HTTPClientError ConnectionError ReadTimeoutError ResponseStreamingError IncompleteReadError "
     "ParserError ProtocolError".split()
 )
+
+
+_NOT_CONNECTED = frozenset(
+    {"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError"}
+)
+_NOT_PREPARED = frozenset(
+    "BaseEndpointResolverError ConfigNotFound ConfigParseError DataNotFoundError "
+    "EndpointProviderError InvalidConfigError InvalidDefaultsMode "
+    "InvalidEndpointConfigurationError InvalidHostLabelError InvalidProxiesConfigError "
+    "InvalidRetryConfigurationError "
+    "MissingDependencyException MissingParametersError ParamValidationError "
+    "UnknownSignatureVersionError UnsupportedSignatureVersionError ValidationError".split()
+)
+"""What botocore raises before it asks for a connection."""
 
 
 class _Answered(Exception):
@@ -99,6 +116,9 @@ def sdk_error(error: Exception) -> AdapterError | None:
         answered = _Answered(error)
         found = adapter_error(answered, API)
         found.retryable = found.retryable or answered.kind in _PASSING
+        # Credentials may have to be asked for first, and that is another operation.
+        operation = getattr(error, "operation_name", None)
+        found.sent = not isinstance(operation, str) or operation in _OPERATIONS
         return found
     text = shorten_text(" ".join(safe_str(error).split()))
     if "NoRegionError" in names:
@@ -117,8 +137,20 @@ def sdk_error(error: Exception) -> AdapterError | None:
             f"{API}: {text or type(error).__name__}",
             provider=API,
             retryable=bool(names & _CONNECTION),
+            sent=not _is_unsent(error, names),
         )
     return None
+
+
+def _is_unsent(error: Exception, names: set[str]) -> bool:
+    """Whether the request is known not to have reached the service."""
+    if "BotoCoreError" not in names:
+        return is_unsent(error)
+    inner: Any = getattr(error, "kwargs", {}).get("error")
+    # aiobotocore calls it a failed connection, too, when one is lost that was there.
+    if names & _NOT_CONNECTED and not type(inner).__module__.startswith("aiohttp"):
+        return True
+    return bool(names & _NOT_PREPARED) or (inner is not None and is_unsent(inner))
 
 
 def _unsent(what: str) -> AdapterError:

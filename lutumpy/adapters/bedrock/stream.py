@@ -16,6 +16,9 @@ the end the turn that the API would have given unstreamed.
 #                                           when another call began, or when the stop reason says
 #                                           that the answer wasn't cut
 #
+# A block of no known kind may turn out to be a call (rule C8), if the answer holds no result of it.
+# The calls behind it have no index before that is known, so they wait for the stop reason.
+#
 # A closed call isn't done yet: the last call of an answer that was cut off is a truncated one,
 # however whole its JSON looks, and the cut is only known from the stop reason behind it.
 
@@ -52,7 +55,8 @@ class ConverseStreamDecoder:
         self._turn: AssistantTurn | None = None
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: a dict with one key, as boto3 gives it. Unknown ones are ignored.
+        """Take the next event: a dict with one key, as boto3 gives it. One under an unknown key is
+        taken by what it holds.
 
         Raises:
             AdapterError: an error in the middle of the stream; `.partial` is what had arrived.
@@ -80,11 +84,38 @@ class ConverseStreamDecoder:
             self._begin(deltas)
             self._note(event, ("stopReason",))
             self._close(self._blocks[self._read :], deltas)
+            self._report_waiting_calls(deltas)
         elif name == "metadata":
             self._note(event, ())
         elif (error := event_error(name, event)) is not None:
             error.partial = self.partial()
             raise error
+        else:
+            self._take_unknown(event, deltas)
+
+    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take an event of no known name by what it holds: nothing of a call may be lost."""
+        if isinstance(event.get("start"), Mapping):
+            self._take_start(event, deltas)
+        elif isinstance(event.get("delta"), Mapping):
+            self._add_delta(event, deltas)
+        elif isinstance(event.get("stopReason"), str):
+            self._take("messageStop", event, deltas)
+        elif event.get("usage") is not None:
+            self._note(event, ())
+        else:
+            self._take_unknown(event, deltas)
+
+    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take an event of no known name by what it holds: nothing of a call may be lost."""
+        if isinstance(event.get("start"), Mapping):
+            self._take_start(event, deltas)
+        elif isinstance(event.get("delta"), Mapping):
+            self._add_delta(event, deltas)
+        elif isinstance(event.get("stopReason"), str):
+            self._take("messageStop", event, deltas)
+        elif event.get("usage") is not None:
+            self._note(event, ())
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take an event that is only a piece of a call's input; see `ArgumentsDecoder`."""
@@ -178,11 +209,31 @@ class ConverseStreamDecoder:
         self._blocks.append(block)
         self._open[index] = block
         if block.is_client_call:
-            block.call = self._calls
-            self._calls += 1
             self._read_closed(deltas)
-            deltas.append(CallDelta(block.call, block.id, block.name, ""))
+            if not self._may_shift_calls():
+                block.call = self._calls
+                self._calls += 1
+                self._read_closed(deltas)
+                deltas.append(CallDelta(block.call, block.id, block.name, ""))
         return block
+
+    def _may_shift_calls(self) -> bool:
+        """Whether a block before the last one may turn out to be a call of no known kind.
+
+        The index of the calls behind it isn't known before the end of the answer then.
+        """
+        unread = self._blocks[self._read : -1]
+        return bool(self._reader.unknown_calls) or any(not block.is_known for block in unread)
+
+    def _report_waiting_calls(self, deltas: list[Delta]) -> None:
+        """Report the calls that had to wait for the end: of no known kind, and those behind."""
+        self._reader.settle_calls()
+        calls = self._reader.calls
+        while self._calls < len(calls):
+            call = calls[self._calls]
+            deltas.append(CallDelta(self._calls, call.id, call.name, call.arguments, call.kind))
+            self._calls += 1
+        self._read_closed(deltas)
 
     def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
         delta = event.get("delta")

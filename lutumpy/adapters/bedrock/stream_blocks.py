@@ -7,8 +7,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.bedrock.decode import REASONING, UnparsedInput
+from lutumpy.adapters.bedrock.decode import CLIENT_TYPES, REASONING, UnparsedInput
 from lutumpy.plain import json_values
+from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
 
 __all__ = ["StreamedBlock", "kind_of_delta"]
@@ -42,6 +43,7 @@ class StreamedBlock:
     __slots__ = (
         "_citations",
         "_listed",
+        "_pieces",
         "_redacted",
         "_signature",
         "_start",
@@ -70,11 +72,19 @@ class StreamedBlock:
         self._citations: list[Any] = []
         # What deltas of other kinds hold: the parts of a result, pieces of an image.
         self._listed: list[Any] = []
+        self._pieces: dict[str, list[str]] = {}
 
     @property
     def is_client_call(self) -> bool:
         """Whether it is a call that a program answers."""
-        return self.kind == "toolUse" and self._start.get("type") != SERVER_TOOL
+        return self.kind == "toolUse" and self._start.get("type") in CLIENT_TYPES
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is of a kind of which is known whether it is a call for the client."""
+        if self.kind == "toolUse":
+            return self._start.get("type") in (*CLIENT_TYPES, SERVER_TOOL)
+        return self.kind in BLOCK_KEYS
 
     def add(self, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""
@@ -84,16 +94,29 @@ class StreamedBlock:
         if self.kind == "text":
             return self._keep(self._texts, value)
         if self.kind == "toolUse":
-            piece = value.get("input") if isinstance(value, Mapping) else None
+            piece = value.get("input") if isinstance(value, Mapping) else _unknown_input(delta)
             kept = self._keep(self.json, piece)
             return kept if self.call >= 0 else ""
         if self.kind == REASONING:
             return self._add_reasoning(value) if isinstance(value, Mapping) else ""
-        if isinstance(value, list):
+        if self.kind not in BLOCK_KEYS:
+            # Its deltas may stand under another key.
+            for given in delta.values():
+                if isinstance(given, Mapping):
+                    self._add_fields(given)
+        elif isinstance(value, list):
             self._listed += value
         elif value is not None:
             self._listed.append(value)
         return ""
+
+    def _add_fields(self, value: Mapping[str, Any]) -> None:
+        """Take a delta of a block of no known kind: texts go on, as those of a call's input do."""
+        for key, given in value.items():
+            if isinstance(given, str):
+                self._pieces.setdefault(key, []).append(given)
+            elif given is not None:
+                self._listed.append({key: given})
 
     @staticmethod
     def _keep(pieces: list[str], piece: Any) -> str:
@@ -122,8 +145,9 @@ class StreamedBlock:
         text = "".join(self._texts)
         if self.kind == "text":
             if self._citations:
-                content = {"content": [{"text": text}], "citations": self._citations}
-                return {"citationsContent": content}
+                # A source may be named without a text; a blank one would be refused.
+                cited = {"content": [{"text": text}]} if text else {}
+                return {"citationsContent": {**cited, "citations": self._citations}}
             return {"text": text}
         if self.kind == REASONING:
             return {REASONING: self._reasoning(text)}
@@ -137,6 +161,10 @@ class StreamedBlock:
         for piece in self._listed:
             if isinstance(piece, Mapping):
                 value.update(piece)
+        for key, pieces in self._pieces.items():
+            given = value.get(key)
+            text = "".join([given if isinstance(given, str) else "", *pieces])
+            value[key] = _parse_input(text) if key == "input" else text
         return {self.kind: value}
 
     def _reasoning(self, text: str) -> dict[str, Any]:
@@ -152,10 +180,42 @@ class StreamedBlock:
         if not text.strip():
             given = self._start.get("input")
             return {} if given is None else given
-        try:
-            return json_values.decode(text)
-        except (ValueError, RecursionError):
-            return UnparsedInput(json_values.clean_text(text))
+        return _parse_input(text)
+
+
+def _parse_input(text: str) -> Any:
+    try:
+        return json_values.decode(text)
+    except (ValueError, RecursionError):
+        return UnparsedInput(json_values.clean_text(text))
+
+
+def _unknown_input(delta: Mapping[str, Any]) -> str:
+    """What a delta of a call says under a key that nobody knows.
+
+    Arguments without it would be others than the model's: they are broken where it isn't the text
+    of an input.
+    """
+    for key, value in delta.items():
+        if isinstance(value, Mapping) and isinstance(piece := value.get("input"), str):
+            return piece
+        if value is not None:
+            return f" [{key}, which is not understood]"
+    return ""
+
+
+def _unknown_input(delta: Mapping[str, Any]) -> str:
+    """What a delta of a call says under a key that nobody knows.
+
+    Arguments without it would be others than the model's: they are broken where it isn't the text
+    of an input.
+    """
+    for key, value in delta.items():
+        if isinstance(value, Mapping) and isinstance(piece := value.get("input"), str):
+            return piece
+        if value is not None:
+            return f" [{key}, which is not understood]"
+    return ""
 
 
 def _clean(value: Any) -> str:

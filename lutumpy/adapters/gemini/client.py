@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.gemini.decode import API, decode_response, is_response
 from lutumpy.adapters.gemini.errors import response_error
+from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.offer import tool_list
 from lutumpy.adapters.gemini.request import encoder_of, request_fields, with_setting
 from lutumpy.adapters.gemini.sdk_objects import response_object
@@ -25,6 +26,7 @@ from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec, TurnOptions
 from lutumpy.core.streaming import StreamDecoder
+from lutumpy.core.tool_names import ToolNames
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
@@ -68,6 +70,8 @@ class Gemini(SdkModel):
 
     api: ClassVar[str] = API
     sdk: ClassVar[str] = "google.genai"
+    tool_names: ClassVar[ToolNames] = TOOL_NAMES
+    """The names under which the API is told of tools: it refuses some that a toolset takes."""
     _clients: ClassVar[str] = "genai.Client"
     _mark: ClassVar[str] = "models"
 

@@ -14,12 +14,19 @@ that are no object.
 # is never written into `native`, whose calls are found by their places (`id_field` is empty).
 #
 # The reason for the end of an answer doesn't tell calls: with calls it is "STOP".
+#
+# A part has no type: one of its keys tells it. Under a key that nobody knows may stand a call, for
+# the client if the answer has no response to it, which is known at its end only.
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
+from lutumpy.adapters.gemini.partial_args import PIECES_AFTER_END, PartialArguments
+from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -31,7 +38,8 @@ from lutumpy.core.items import (
     Usage,
 )
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
-from lutumpy.rules.gemini.fields import field, key_of
+from lutumpy.rules.gemini.blocks import PART_KEYS, is_signed_thought
+from lutumpy.rules.gemini.fields import field, key_of, spellings
 
 __all__ = [
     "API",
@@ -42,6 +50,7 @@ __all__ = [
     "finish_of",
     "first_candidate",
     "has_ended",
+    "is_cut",
     "is_response",
     "usage_of",
 ]
@@ -55,17 +64,26 @@ _NO_NUMBER = (
     "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
 )
 
-_FILTERED = (
+# The API withheld the answer, or the rest of it. The last one is about the request: a signature is
+# missing in it, so repeating it as it is gives the same.
+_WITHHELD = (
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY "
-    "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+    "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION ESCALATION PUP_LIMITED_DISABLED "
+    "MISSING_THOUGHT_SIGNATURE"
 ).split()
 _FINISH: dict[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
+    # The API's own tools were called too often: its loop ended before there was an answer.
+    "TOO_MANY_TOOL_CALLS": "length",
+    "MALFORMED_RESPONSE": "length",
     "CONTINUATION": "paused",
-    # The call is there, of a function that wasn't declared: whoever runs calls says so.
+    # The call may be there, of a function that wasn't declared: whoever runs calls says so.
     "UNEXPECTED_TOOL_CALL": "tool_calls",
-    **dict.fromkeys(_FILTERED, "content_filter"),
+    "MALFORMED_FUNCTION_CALL": "tool_calls",
+    # It was to draw an image, and did not.
+    "NO_IMAGE": "refusal",
+    **dict.fromkeys(_WITHHELD, "content_filter"),
 }
 # Enums may come as their numbers. From 6 on, the two hosts count differently; 6 to 8 are filters
 # on both.
@@ -74,8 +92,13 @@ _BY_NUMBER |= dict.fromkeys((6, 7, 8), "PROHIBITED_CONTENT")
 
 CUT: frozenset[FinishReason] = frozenset({"length", "content_filter", "refusal"})
 """Finish reasons of answers that broke off."""
-_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
-"""The model wrote what the API couldn't read; what there is of it isn't to be run."""
+_BROKEN_OFF = frozenset({"MALFORMED_FUNCTION_CALL", "OTHER", "IMAGE_OTHER"})
+"""Further reasons of answers that broke off: a call that the API couldn't read, which isn't to be
+run, and the API's own words for "no natural end, and no reason given".
+"""
+
+_OF_PIECES = frozenset(("args", *spellings(("partialArgs", "willContinue"))))
+"""The fields of a call that say what its arguments are, and whether more of them follow."""
 
 _OWN_KINDS = "executableCode codeExecutionResult toolCall toolResponse inlineData fileData".split()
 """Parts that only this API understands."""
@@ -151,9 +174,15 @@ def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
     if field(first_candidate(reply), "finishReason") in (None, 0, "", "FINISH_REASON_UNSPECIFIED"):
         return "content_filter"  # the prompt was blocked
     finish = _FINISH.get(reason.upper(), "unknown")
-    if finish in ("stop", "tool_calls"):
-        return "tool_calls" if calls else "stop" if finish == "stop" else "unknown"
-    return finish
+    return "tool_calls" if finish == "stop" and calls else finish
+
+
+def is_cut(reply: Mapping[str, Any], calls: bool) -> bool:
+    """Whether an answer broke off. One that announces calls and holds none did."""
+    finish = finish_of(reply, calls)
+    if finish in CUT or (finish == "tool_calls" and not calls):
+        return True
+    return (_reason_of(reply) or "").upper() in _BROKEN_OFF
 
 
 def usage_of(usage: Any) -> Usage:
@@ -179,21 +208,37 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 class PartReader:
     """One walk over the parts of a content: `read` each of them, then take the `turn`.
 
+    Args:
+        results: In a history, the ids and names of the calls that have responses there; see
+            `UnknownCalls`.
+
     Attributes:
         blocks: What they say.
         native: What goes back.
         calls: The calls among the blocks.
         dropped: What doesn't go back, by the part's place in the answer.
+        unknown_calls: What looks like a call, under a key that nobody knows.
     """
 
-    __slots__ = ("_position", "blocks", "calls", "dropped", "native")
+    __slots__ = (
+        "_came_whole",
+        "_position",
+        "blocks",
+        "calls",
+        "dropped",
+        "native",
+        "unknown_calls",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.blocks: list[Block] = []
         self.native: list[dict[str, Any]] = []
         self.calls: list[CallBlock] = []
         self.dropped: dict[str, Any] = {}
+        self.unknown_calls: UnknownCalls = UnknownCalls(results)
         self._position = 0
+        # Whether the last call, if there is one, came with its arguments as one object.
+        self._came_whole = True
 
     def read(self, part: Any) -> None:
         """The next part."""
@@ -202,20 +247,60 @@ class PartReader:
             self.dropped[str(self._position)] = part
         self._position += 1
 
+    def read_gathered(self, part: dict[str, Any], arguments: PartialArguments) -> None:
+        """The next part: a call whose arguments arrived piece by piece."""
+        self._take_gathered(part, field(part, "functionCall"), arguments)
+        self._position += 1
+
+    def is_stray(self, call: Mapping[str, Any]) -> bool:
+        """Whether a part brings arguments for the last call, which lacked them though it was
+        complete: it has no name, and that call hasn't got its arguments as one object.
+        """
+        return not self._came_whole and not call.get("name") and bool(field(call, "partialArgs"))
+
     def _take(self, part: dict[str, Any]) -> bool:
         """Read a part; `False` if it can't go back."""
         text = part.get("text")
         call = field(part, "functionCall")
         if isinstance(call, dict):
-            self._take_call(part, call)
+            if field(call, "partialArgs") is None:
+                self._take_call(part, call)
+                self._came_whole = field(call, "args") is not None
+            elif self.is_stray(call):
+                self._refuse_last_call()
+                return False
+            else:
+                arguments = PartialArguments()
+                arguments.take(call)
+                self._take_gathered(part, call, arguments)
         elif isinstance(text, str):
             return self._take_text(part, text)
+        elif is_signed_thought(part):
+            self.blocks.append(ReasoningBlock("", signed=True))
+            self.native.append(part)
         else:
             kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
             if kind is None:
-                return False
+                return self._take_unknown(part)
             self.blocks.append(OpaqueBlock(kind))
             self.native.append(part)
+        return True
+
+    def _take_unknown(self, part: dict[str, Any]) -> bool:
+        """Read a part under a key that nobody knows; `False` if it has none."""
+        kind = next((key for key in part if key not in PART_KEYS), None)
+        if kind is None:
+            return False
+        inner = part[kind]
+        if isinstance(inner, dict):
+            place, call_id = len(self.native), inner.get("id")
+            call = unknown_call(kind, inner, call_id, place, name_tells=True)
+            if call is not None:
+                self.unknown_calls.add(len(self.blocks), call)
+            else:
+                self.unknown_calls.note_answer(call_id)
+        self.blocks.append(OpaqueBlock(clean_text(kind)))
+        self.native.append(part)
         return True
 
     def _take_text(self, part: dict[str, Any], text: str) -> bool:
@@ -229,10 +314,29 @@ class PartReader:
         self.native.append(part)
         return True
 
-    def _take_call(self, part: dict[str, Any], call: dict[str, Any]) -> None:
+    def _refuse_last_call(self) -> None:
+        last = self.calls.pop()
+        refused = replace(last, problem=last.problem or PIECES_AFTER_END)
+        self.calls.append(refused)
+        self.blocks = [refused if block is last else block for block in self.blocks]
+
+    def _take_gathered(
+        self, part: dict[str, Any], call: dict[str, Any], arguments: PartialArguments
+    ) -> None:
+        rest = {name: value for name, value in call.items() if name not in _OF_PIECES}
+        found: Any = arguments.finish()
+        if arguments.problem is not None:
+            found = arguments.as_sent()
+        key = key_of(part, "functionCall")
+        gathered = {**rest, "args": found}
+        self._take_call({**part, key: gathered}, gathered, arguments.problem)
+        self._came_whole = False
+
+    def _take_call(
+        self, part: dict[str, Any], call: dict[str, Any], problem: str | None = None
+    ) -> None:
         sent = _without_nulls(call)
         name, call_id, given = sent.get("name"), sent.get("id"), sent.get("args")
-        problem: str | None = None
         if not isinstance(name, str):
             name = ""
             sent["name"] = name
@@ -263,6 +367,10 @@ class PartReader:
         self.calls.append(found)
         self.native.append(part if sent == call else {**part, key_of(part, "functionCall"): sent})
 
+    def settle_calls(self) -> None:
+        """Put the calls of no known kind among the calls, when the reply has ended."""
+        self.unknown_calls.settle(self.blocks, self.calls)
+
     def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
         """The turn of these parts, once all are read.
 
@@ -270,6 +378,7 @@ class PartReader:
             reply: The response, for everything but the parts.
             request_id: The provider's id of the request, where known.
         """
+        self.settle_calls()
         reason = _reason_of(reply)
         finish = finish_of(reply, bool(self.calls))
         calls = tuple(self.calls)
@@ -288,7 +397,7 @@ class PartReader:
             request_id=request_id,
             response_id=response_id if isinstance(response_id, str) else None,
             residue=self._residue(reply),
-            cut=finish in CUT or (reason or "").upper() in _MALFORMED,
+            cut=is_cut(reply, bool(calls)),
         )
 
     def _residue(self, reply: Mapping[str, Any]) -> bytes:

@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.gemini.decode import API, INVALID_INPUT
+from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
-from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -42,7 +42,7 @@ from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.gemini.fields import field, key_of
-from lutumpy.rules.gemini.limits import DECLARED_NAME, FOREIGN_SIGNATURE, MAX_NAME
+from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 from lutumpy.rules.gemini.models import generation, signs_calls
 
 __all__ = ["Dialect", "GeminiEncoder", "dialect_of"]
@@ -92,7 +92,6 @@ class GeminiEncoder:
         "_contents",
         "_dialect",
         "_last",
-        "_names",
         "_system",
         "_system_read",
     )
@@ -106,7 +105,6 @@ class GeminiEncoder:
         self._calls: dict[str, _Sent] = {}
         self._last: str = "nothing"
         self._begins_with_model = False
-        self._names = Renamer(DECLARED_NAME, MAX_NAME, "tool_")
 
     def copy(self) -> GeminiEncoder:
         twin = GeminiEncoder(self._dialect)
@@ -116,7 +114,6 @@ class GeminiEncoder:
         twin._calls = self._calls.copy()
         twin._last = self._last
         twin._begins_with_model = self._begins_with_model
-        twin._names = self._names.copy()
         return twin
 
     def add(self, item: Item) -> None:
@@ -235,10 +232,13 @@ class GeminiEncoder:
             for part in _parts_of(json_values.decode(entry))
             if isinstance(field(part, "functionCall"), dict)
         ]
-        for call, part in zip(
-            [call for call in turn.calls if call.answerable], found, strict=False
-        ):
+        calls = [call for call in turn.calls if call.answerable]
+        functions = [call for call in calls if call.kind == "function"]
+        for call, part in zip(functions, found, strict=False):
             self._note(call, field(part, "functionCall"))
+        for call in calls:
+            if call.kind != "function":
+                self._note(call, {"id": call.id, "name": call.name})
 
     def _note(self, call: CallBlock, written: Any) -> None:
         call_id, name = field(written, "id"), field(written, "name")
@@ -257,12 +257,16 @@ class GeminiEncoder:
         content = json_values.decode(turn.native)
         parts = _parts_of(content)
         changed = False
-        for number, call in enumerate(calls):
+        functions = [call for call in calls if call.kind == "function"]
+        for call in calls:
+            if call.kind != "function":
+                self._note(call, {"id": call.id, "name": call.name})
+        for number, call in enumerate(functions):
             part = parts[call.position]
             written = field(part, "functionCall")
             if not field(written, "name"):
                 # "function_response.name: Name cannot be empty."
-                written["name"] = self._names(call.name)
+                written["name"] = TOOL_NAMES(call.name)
                 changed = True
             is_signed = bool(field(part, "thoughtSignature"))
             if number == 0 and self._dialect.signs and not is_signed:
@@ -284,7 +288,7 @@ class GeminiEncoder:
                 if block.text.strip():
                     parts.append({"text": block.text})
             elif isinstance(block, CallBlock) and block.answerable:
-                call: dict[str, Any] = {"name": self._names(block.name), "args": _object(block)}
+                call: dict[str, Any] = {"name": TOOL_NAMES(block.name), "args": _object(block)}
                 if block.id:
                     call = {"id": block.id, **call}
                 part: dict[str, Any] = {"functionCall": call}
@@ -315,7 +319,7 @@ class GeminiEncoder:
 
     def _write_result(self, result: ResultBlock) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The part of a result, and what it shows that can't stand in it."""
-        sent = self._calls.get(result.call_id) or _Sent(None, self._names(result.name))
+        sent = self._calls.get(result.call_id) or _Sent(None, TOOL_NAMES(result.name))
         media: list[dict[str, Any]] = []
         texts: list[str] = []
         if isinstance(result.content, str):

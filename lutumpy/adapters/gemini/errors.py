@@ -75,5 +75,7 @@ def sdk_error(error: Exception, *, making: bool = False) -> AdapterError | None:
     if packages & _PACKAGES:
         found = adapter_error(error, API)
         found.retryable = found.retryable or bool(names & _CONNECTION)
+        # What failed was the request for a token, before that for an answer.
+        found.sent = found.sent and "GoogleAuthError" not in names
         return found
     return None

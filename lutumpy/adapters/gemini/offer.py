@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.gemini.decode import API
+from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
@@ -36,7 +37,9 @@ def tool_entry(offer: ToolOffering) -> bytes:
             if problem.certainty == "refused" and problem.rule != "gemini.tool_keys"
         ]
         if refused:
-            names = ", ".join(dict.fromkeys([name for found in refused for name in found.tools]))
+            own = {TOOL_NAMES.of_offered(spec.name): spec.name for spec in specs}
+            named = [own.get(name, name) for found in refused for name in found.tools]
+            names = ", ".join(dict.fromkeys(named))
             what = f"the tool {names}" if names else "the tools offered"
             reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
             raise InvalidToolConstraints(f"the Gemini API refuses {what}: {reasons}")
@@ -58,7 +61,7 @@ def _sent_specs(offer: ToolOffering) -> tuple[ToolSpec, ...]:
 
 
 def _declare(spec: ToolSpec) -> dict[str, Any]:
-    declared: dict[str, Any] = {"name": spec.name}
+    declared: dict[str, Any] = {"name": TOOL_NAMES.of_offered(spec.name)}
     if spec.description:
         declared["description"] = spec.description
     # JSON Schema as it is: of the other dialect, `parameters`, keywords are refused.
@@ -89,18 +92,19 @@ def calling_config(offer: ToolOffering, strict: bool) -> dict[str, Any] | None:
     """
     names = [spec.name for spec in offer.specs]
     narrowed = offer.stable_specs is not None and len(names) < len(offer.stable_specs)
+    sent = [TOOL_NAMES.of_offered(name) for name in names] if narrowed else []
     if offer.mode == "specific":
         if offer.forced not in names:
             raise InvalidToolConstraints(
                 f"the required tool {offer.forced!r} is not among the tools offered"
             )
-        return {"mode": "ANY", "allowedFunctionNames": [offer.forced]}
+        return {"mode": "ANY", "allowedFunctionNames": [TOOL_NAMES.of_offered(offer.forced)]}
     if offer.mode == "required":
         if not names:
             raise InvalidToolConstraints("a tool call is required, but no tool is offered")
-        return {"mode": "ANY", **({"allowedFunctionNames": names} if narrowed else {})}
+        return {"mode": "ANY", **({"allowedFunctionNames": sent} if narrowed else {})}
     if narrowed:
-        # With AUTO, names aren't known to be taken; VALIDATED leaves the choice open as well.
-        return {"mode": "VALIDATED", "allowedFunctionNames": names} if names else {"mode": "NONE"}
+        # With AUTO, names are refused; VALIDATED leaves the choice open as well.
+        return {"mode": "VALIDATED", "allowedFunctionNames": sent} if names else {"mode": "NONE"}
     wants = any(spec.strict if spec.strict is not None else strict for spec in offer.specs)
     return {"mode": "VALIDATED"} if wants else None

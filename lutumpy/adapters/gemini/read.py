@@ -24,7 +24,8 @@ several contents, and their results too, with a text after them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def read_gemini(
     entries = history.entries(messages, "contents[{}]")
     if system is not None:
         history.add(_read_system(system))
-    reading = _ContentsReading(history)
+    reading = _ContentsReading(history, _answered(entries))
     for role, run in itertools.groupby(entries, key=lambda entry: role_of(entry.value)):
         reading.take(role, list(run))
     reading.end()
@@ -110,10 +111,11 @@ class _Waiting:
 class _ContentsReading:
     """The contents, taken one run of the same role after another."""
 
-    __slots__ = ("_history", "_waiting")
+    __slots__ = ("_answered", "_history", "_waiting")
 
-    def __init__(self, history: HistoryReading) -> None:
+    def __init__(self, history: HistoryReading, answered: AbstractSet[str]) -> None:
         self._history = history
+        self._answered = answered
         self._waiting: _Waiting | None = None
 
     def take(self, role: str, run: list[Entry]) -> None:
@@ -139,8 +141,8 @@ class _ContentsReading:
         # results come after all.
         calling = next((k for k, entry in enumerate(run) if _has_calls(entry)), len(run) - 1)
         for entry in run[:calling]:
-            self._settle(_Waiting(_read_turn([entry]), [entry]), [], [])
-        self._waiting = _Waiting(_read_turn(run[calling:]), run[calling:])
+            self._settle(_Waiting(_read_turn([entry], self._answered), [entry]), [], [])
+        self._waiting = _Waiting(_read_turn(run[calling:], self._answered), run[calling:])
 
     def _take_user_contents(self, run: list[Entry]) -> None:
         waiting, self._waiting = self._waiting, None
@@ -235,8 +237,20 @@ def _has_calls(entry: Entry) -> bool:
     return any(isinstance(field(part, "functionCall"), dict) for part in _parts_of(entry.value))
 
 
-def _read_turn(run: list[Entry]) -> AssistantTurn:
-    reader = PartReader()
+def _answered(entries: Iterable[Entry]) -> frozenset[str]:
+    """The ids and names of the calls that have responses in a history."""
+    found: set[Any] = set()
+    for entry in entries:
+        for part in _parts_of(entry.value):
+            response = field(part, "functionResponse")
+            if isinstance(response, dict):
+                named = (field(response, "id"), field(response, "name"))
+                found.update([each for each in named if isinstance(each, str) and each])
+    return frozenset(found)
+
+
+def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
+    reader = PartReader(answered)
     for entry in run:
         for part in _parts_of(entry.value):
             reader.read(part)

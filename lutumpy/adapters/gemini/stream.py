@@ -12,8 +12,10 @@ and at the end the turn that the API would have given unstreamed.
 #                        thoughts or both not) are one text. A part with a signature is always one
 #                        of its own: the API wants it back as it came.
 #           call         whole, unless it says that it continues: then it is open until a part says
-#                        `{"functionCall": {}}`, another call begins, or the stream ends. What comes
-#                        in between has no name, so it belongs to the open one.
+#                        `{"functionCall": {}}`, another call begins, or the stream ends. Pieces of
+#                        arguments have no name, so they belong to the open call; other parts that
+#                        come in between wait until it is read. Pieces that come when no call is
+#                        open are of the last one, which lacked them and isn't run.
 #           any other    whole
 #
 #   answer: begun -----> ended ----------> finished
@@ -31,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended
+from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has_ended, is_cut
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
@@ -46,7 +48,7 @@ from lutumpy.core.streaming import (
 )
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import clean_text
-from lutumpy.rules.gemini.fields import field, key_of, listed_in
+from lutumpy.rules.gemini.fields import field, key_of
 
 __all__ = ["GeminiStreamDecoder"]
 
@@ -81,27 +83,36 @@ class _OpenText:
 class _OpenCall:
     """A call whose arguments are arriving."""
 
-    __slots__ = ("arguments", "call", "key", "part")
+    __slots__ = ("_key", "arguments", "behind", "part")
 
-    def __init__(self, part: dict[str, Any], call: Mapping[str, Any]) -> None:
-        self.key = key_of(part, "functionCall")
-        self.part = part
-        self.call = call
-        self.arguments = PartialArguments(call.get("args"))
+    def __init__(self, part: dict[str, Any], call: dict[str, Any]) -> None:
+        self._key = key_of(part, "functionCall")
+        self.part = {**part, self._key: {**call}}
+        self.arguments = PartialArguments()
+        self.arguments.take(call)
+        # The parts that came after it began, but for its own.
+        self.behind: list[dict[str, Any]] = []
 
     def add(self, part: Mapping[str, Any], call: Mapping[str, Any]) -> None:
         """Take what a later part says of it."""
-        for piece in listed_in(call, "partialArgs"):
-            self.arguments.add(piece)
+        self.arguments.take(call)
         for name, value in part.items():
             if name != key_of(part, "functionCall"):
                 self.part.setdefault(name, value)
+        for name, value in call.items():
+            if value is not None:
+                self.part[self._key].setdefault(name, value)
 
-    def whole(self) -> dict[str, Any]:
-        """The part as a whole answer has it."""
-        left_out = ("partialArgs", "partial_args", "willContinue", "will_continue", "args")
-        call = {name: value for name, value in self.call.items() if name not in left_out}
-        return {**self.part, self.key: {**call, "args": self.arguments.finish()}}
+    def goes_on_in(self, call: Mapping[str, Any]) -> bool:
+        """Whether another part is of this call: it has no name, as those of the API; or it repeats
+        the id, or brings more arguments under the same name.
+        """
+        began = self.part[self._key]
+        if not call.get("name"):
+            return True
+        if call.get("id") and began.get("id"):
+            return bool(call["id"] == began["id"])
+        return call["name"] == began.get("name") and field(call, "partialArgs") is not None
 
 
 class GeminiStreamDecoder:
@@ -114,6 +125,7 @@ class GeminiStreamDecoder:
         "_done",
         "_ended",
         "_reader",
+        "_reported",
         "_started",
         "_text",
         "_turn",
@@ -126,7 +138,8 @@ class GeminiStreamDecoder:
         self._reader = PartReader()
         self._text: _OpenText | None = None
         self._call: _OpenCall | None = None
-        self._done = 0
+        # How many calls were reported, and how many of them are done.
+        self._reported = self._done = 0
         self._started = self._ended = False
         self._turn: AssistantTurn | None = None
 
@@ -179,7 +192,8 @@ class GeminiStreamDecoder:
                 partial=self.partial(),
             )
         if self._turn is None:
-            self._close([])
+            self._close_text([])
+            self._close_call([])
             self._turn = self._reader.turn(self._response(), request_id)
         return self._turn
 
@@ -188,11 +202,13 @@ class GeminiStreamDecoder:
         reader = PartReader()
         for part in self._reader.native:
             reader.read(part)
-        if self._text is not None:
-            reader.read(self._text.part())
         if self._call is not None:
             # Read, but not closed: more may come for it.
-            reader.read({**self._call.part, self._call.key: {**self._call.call, "args": {}}})
+            reader.read_gathered(self._call.part, PartialArguments())
+            for part in self._call.behind:
+                reader.read(part)
+        if self._text is not None:
+            reader.read(self._text.part())
         if not reader.blocks and not self._candidate:
             return None
         return replace(reader.turn(self._response(), None), cut=True)
@@ -226,8 +242,8 @@ class GeminiStreamDecoder:
         if isinstance(text, str) and _TEXT_KEYS.issuperset(part):
             self._take_text(part, text, deltas)
             return
-        self._close(deltas)
-        self._reader.read(part)
+        self._close_text(deltas)
+        self._keep(part)
         if isinstance(text, str) and text:
             thought = part.get("thought") is True
             shown = clean_text(text)
@@ -237,7 +253,7 @@ class GeminiStreamDecoder:
         if not text:
             return
         if self._text is None or self._text.thought != (part.get("thought") is True):
-            self._close(deltas)
+            self._close_text(deltas)
             self._text = _OpenText(part)
         shown = self._text.add(text)
         if shown:
@@ -245,51 +261,80 @@ class GeminiStreamDecoder:
 
     def _take_call(self, part: dict[str, Any], call: dict[str, Any], deltas: list[Delta]) -> None:
         goes_on = field(call, "willContinue") is True
-        pieces = listed_in(call, "partialArgs")
-        if self._call is not None and not call.get("name"):
+        has_pieces = field(call, "partialArgs") is not None
+        if self._call is not None and self._call.goes_on_in(call):
             self._call.add(part, call)
             if not goes_on:
-                self._close(deltas)
+                self._close_call(deltas)
             return
-        self._close(deltas)
-        if not goes_on and not pieces:
-            if call.get("name") or len(call) > 0:
-                self._read_call(part, deltas)
-            return
-        self._call = _OpenCall(part, call)
-        self._call.add({}, call)
-        if not goes_on:
-            self._close(deltas)
+        self._close_text(deltas)
+        self._close_call(deltas)
+        if self._reader.is_stray(call):
+            self._reader.read(part)
+        elif goes_on or has_pieces:
+            self._call = _OpenCall(part, call)
+            if not goes_on:
+                self._close_call(deltas)
+        elif call:
+            self._read_call(part, None, deltas)
 
     # --- parts that are complete ------------------------------------------------------------------
 
-    def _close(self, deltas: list[Delta]) -> None:
-        """Nothing more comes for the part that is open."""
+    def _close_text(self, deltas: list[Delta]) -> None:
+        """Nothing more comes for the text that is open."""
         text, self._text = self._text, None
-        call, self._call = self._call, None
-        if text is not None:
-            if text.half:
-                deltas.append(ReasoningDelta("\ufffd") if text.thought else TextDelta("\ufffd"))
-            self._reader.read(text.part())
-        if call is not None:
-            self._read_call(call.whole(), deltas)
+        if text is None:
+            return
+        if text.half:
+            deltas.append(ReasoningDelta("\ufffd") if text.thought else TextDelta("\ufffd"))
+        self._keep(text.part())
 
-    def _read_call(self, part: dict[str, Any], deltas: list[Delta]) -> None:
-        index = len(self._reader.calls)
-        self._reader.read(part)
-        deltas += [
-            CallDelta(index, call.id, call.name, call.arguments, call.kind)
-            for call in self._reader.calls[index:]
-        ]
+    def _keep(self, part: dict[str, Any]) -> None:
+        """Read a part that is complete, as soon as what came before it is."""
+        if self._call is None:
+            self._reader.read(part)
+        else:
+            self._call.behind.append(part)
+
+    def _close_call(self, deltas: list[Delta]) -> None:
+        """Nothing more comes for the call that is open."""
+        call, self._call = self._call, None
+        if call is None:
+            return
+        self._read_call(call.part, call.arguments, deltas)
+        for part in call.behind:
+            self._reader.read(part)
+
+    def _read_call(
+        self, part: dict[str, Any], arguments: PartialArguments | None, deltas: list[Delta]
+    ) -> None:
+        if arguments is None:
+            self._reader.read(part)
+        else:
+            self._reader.read_gathered(part, arguments)
+        if not self._reader.unknown_calls:
+            self._report_calls(deltas)
+
+    def _report_calls(self, deltas: list[Delta]) -> None:
+        calls = self._reader.calls
+        while self._reported < len(calls):
+            call = calls[self._reported]
+            deltas.append(CallDelta(self._reported, call.id, call.name, call.arguments, call.kind))
+            self._reported += 1
 
     def _report_done(self, deltas: list[Delta]) -> None:
-        calls = self._reader.calls
-        if self._done == len(calls) and self._call is None:
+        calls, waiting = self._reader.calls, bool(self._reader.unknown_calls)
+        if self._done == len(calls) and self._call is None and not waiting:
             return
-        if self._ended and not self._reader.turn(self._response(), None).cut:
-            if self._call is not None:
-                self._close(deltas)
+        has_calls = bool(calls) or self._call is not None
+        if self._ended and not is_cut(self._response(), has_calls or waiting):
+            self._close_call(deltas)
+            self._reader.settle_calls()
+            self._report_calls(deltas)
             sure = len(calls)
+        elif waiting:
+            # The indexes of the calls behind one that may be none are known at the end.
+            sure = self._reported - 1
         else:
             sure = len(calls) - (self._call is None)
         while self._done < sure:

@@ -130,7 +130,9 @@ class HistoryEncoder(ABC):
             else:
                 self._project(item)
             if len(self.fragments) > before:
-                self._ends = "turn"
+                # The model goes on with a turn that its own API paused.
+                is_paused = self._own and item.finish_reason == "paused"
+                self._ends = "open" if is_paused else "turn"
 
     def copy(self) -> Self:
         """An independent copy, to encode items that don't stay in the transcript."""

@@ -20,7 +20,10 @@ class DemoError(Exception):
 
 def providers() -> Mapping[str, Api]:
     """The names on the command line, with the API of each."""
-    return {provider.name: api for api, provider in by_name("demo").items()}
+    found: dict[str, Api] = {}
+    for api, provider in by_name("demo").items():
+        found.setdefault(provider.name, api)  # an added API takes no name of a built-in one's
+    return found
 
 
 async def connect(

@@ -134,7 +134,7 @@ def _write_shown(piece: Piece) -> Json | None:
 
 def _join_texts(spelling: ContentSpelling, pieces: Sequence[Piece]) -> str:
     parts = spelling.write_parts(pieces, by_model=False)
-    return "\n".join(part["text"] if "text" in part else as_text(part) for part in parts)
+    return "\n".join([text(part.get("text")) or as_text(part) for part in parts])
 
 
 def _read_parts(parts: Sequence[Any], number: int) -> Iterator[Piece]:

@@ -46,6 +46,8 @@ MAX_BREAKPOINTS = 4
 maximum of 4 blocks with cache_control may be provided. Found 5." [error text]"""
 MIN_BUDGET = 1024
 """The least `thinking.budget_tokens` [API description]."""
+INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
+"""The beta feature with which the budget may reach `max_tokens` and more [documentation]."""
 RANGES: dict[str, tuple[float, float]] = {"temperature": (0, 1), "top_p": (0, 1)}
 """Least and greatest value of each sampling parameter [error text: "range: 0..1"]."""
 

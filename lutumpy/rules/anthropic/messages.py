@@ -7,13 +7,13 @@ tools in `tools`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block, check_keys, shape, wrong_tag
 from lutumpy.rules.anthropic.catalogue import is_vendor_only
-from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS, MIN_BUDGET
+from lutumpy.rules.anthropic.limits import INTERLEAVED_THINKING, MAX_BREAKPOINTS, MIN_BUDGET
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
@@ -55,6 +55,7 @@ def check_request(
     *,
     issued: Mapping[str, str] | None = None,
     counted: bool = False,
+    betas: Collection[str] = (),
     compatible: bool = False,
 ) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes
@@ -64,6 +65,7 @@ def check_request(
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
         counted: The request asks for its tokens to be counted, which takes fewer parameters.
+        betas: The beta features that the request's headers ask for, beside those in its body.
         compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
             certainty "some".
     """
@@ -75,7 +77,7 @@ def check_request(
     thinking_type = text(thinking.get("type")) if thinking is not None else None
     held = continues_thread(body)
     messages = body.get("messages")
-    found = _check_top_level(body, counted)
+    found = _check_top_level(body, counted, betas)
     found += check_sampling(body, model, thinking_type)
     if messages is not None:
         found += check_encoding("anthropic", messages, WHERE) + _check_messages(
@@ -166,7 +168,9 @@ def _check_declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
     return found
 
 
-def _check_top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
+def _check_top_level(
+    body: Mapping[str, Any], counted: bool, betas: Collection[str]
+) -> list[Problem]:
     required, known = (REQUIRED[1:], COUNT_PARAMETERS) if counted else (REQUIRED, PARAMETERS)
     found = [
         shape("anthropic.required", key, "Field required")
@@ -182,7 +186,10 @@ def _check_top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
         found.append(
             shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0")
         )
-    found += _check_thinking(body.get("thinking"), limit)
+    # Other hosts take the names of beta features in the body.
+    asked = [*betas, *items(body.get("anthropic_beta")), *items(body.get("betas"))]
+    interleaves = INTERLEAVED_THINKING in asked
+    found += _check_thinking(body.get("thinking"), None if interleaves else limit)
     effort = mapping(body.get("output_config"))
     refusal = (
         anthropic_models.effort_refusal(text(model), effort.get("effort"))
@@ -202,6 +209,7 @@ def _check_top_level(body: Mapping[str, Any], counted: bool) -> list[Problem]:
 
 
 def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
+    """Problems of `thinking`; `limit` is `max_tokens` where the budget has to stay below it."""
     if thinking is None:
         return []
     rule = "anthropic.thinking"
@@ -221,15 +229,8 @@ def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
     if budget < MIN_BUDGET:
         return [shape(rule, where, f"Input should be greater than or equal to {MIN_BUDGET}")]
     if is_number(limit) and limit <= budget:
-        # Interleaved thinking lifts this.
-        return [
-            Problem(
-                rule,
-                "max_tokens",
-                "`max_tokens` must be greater than `thinking.budget_tokens`.",
-                "some",
-            )
-        ]
+        message = "`max_tokens` must be greater than `thinking.budget_tokens`."
+        return [Problem(rule, "max_tokens", message, "refused")]
     return []
 
 

@@ -107,9 +107,8 @@ def _holds_null(value: Any) -> bool:
 
 
 def _holds_source(value: Any, forms: Mapping[str, Mapping[str, Holds]]) -> bool:
-    if not isinstance(value, Mapping) or value.get("type") not in forms:
-        return False
-    return find_misfit(value, forms[value["type"]], {}) is None
+    form = forms.get(str(value.get("type"))) if isinstance(value, Mapping) else None
+    return form is not None and find_misfit(value, form, {}) is None
 
 
 # The media types are the business of `media.py`, which `check_block` asks.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.errors import Problem
-from lutumpy.rules.bedrock.messages import WHERE, check_messages, check_request
+from lutumpy.rules.bedrock.messages import PARAMETERS, WHERE, check_messages, check_request
 from lutumpy.rules.bedrock.parts import check_part
 from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.bedrock.tools import check_tools
@@ -18,6 +18,7 @@ from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Sign
 from lutumpy.rules.strict import ANTHROPIC_STRICT
 
 __all__ = [
+    "PARAMETERS",
     "PREFIX",
     "SHAPE",
     "SIGNS",

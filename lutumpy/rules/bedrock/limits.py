@@ -59,6 +59,9 @@ MAX_DOCUMENT_NAME = 200
 DOCUMENT_NAME = re.compile(r"[a-zA-Z0-9()\[\]-]+(?: [a-zA-Z0-9()\[\]-]+)* ?\Z")
 """The name of a document: letters, digits, single spaces, hyphens, parentheses and brackets
 [documentation]."""
+REFUSED_IN_DOCUMENT_NAME = re.compile(r"[^a-zA-Z0-9()\[\] _-]|  ")
+"""What a name is refused for: another character, or two spaces in a row [error text]. Underscores,
+and a space at the beginning, were accepted [reported]."""
 S3_URI_PATTERN = r"s3://[a-z0-9][\.\-a-z0-9]{1,61}[a-z0-9](/.*)?"
 """Where a file lies that isn't in the request, as refusals quote the pattern [service model]."""
 S3_URI = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?\Z", re.DOTALL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.rules.bedrock.limits import DOCUMENT_NAME
+from lutumpy.rules.bedrock.limits import DOCUMENT_NAME, REFUSED_IN_DOCUMENT_NAME
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.bedrock.turns import Said, read_said
@@ -26,7 +26,8 @@ _NO_TEXT = "A text block must be included when using documents."
 _BAD_NAME = (
     "The document file name can only contain alphanumeric characters, whitespace characters, "
     "hyphens, parentheses, and square brackets. The name can't contain more than one consecutive "
-    "whitespace character."
+    "whitespace character. Check that the file name conforms to these restrictions and retry your "
+    "request."
 )
 
 
@@ -78,7 +79,8 @@ def _check_part(
             found += _check_s3(place, kind, model, in_result=in_result)
         name = shown.get("name")
         if kind == "document" and isinstance(name, str) and not DOCUMENT_NAME.match(name):
-            found.append(refusal("converse.document_name", f"{place}.name", _BAD_NAME, "some"))
+            sure: Certainty = "refused" if REFUSED_IN_DOCUMENT_NAME.search(name) else "some"
+            found.append(refusal("converse.document_name", f"{place}.name", _BAD_NAME, sure))
         if in_result and kind != "image":
             found += _check_in_result(where, kind, model, in_s3=in_s3)
     return found

@@ -31,6 +31,7 @@ __all__ = [
     "check_parts",
     "check_shown",
     "data_of",
+    "is_signed_thought",
 ]
 
 DATA = (
@@ -109,10 +110,10 @@ def _check_role(path: Path, content: Any) -> list[Problem]:
     place = (*path, "role")
     if not isinstance(role, str):
         return [wrong_value("gemini.role", place, "TYPE_STRING", role)]
+    # Older clients sent results as `function`, which is refused like any other role [error text
+    # reported in September 2026].
     message = f"Please use a valid role: {', '.join(ROLES)}."
-    # Older clients sent results with this role; whether it is still taken is not known.
-    certainty: Certainty = "some" if role == "function" else "refused"
-    return [problem("gemini.role", place, message, certainty)]
+    return [problem("gemini.role", place, message)]
 
 
 def check_parts(path: Path, content: Mapping[str, Any]) -> list[Problem]:
@@ -134,6 +135,14 @@ def data_of(part: Mapping[str, Any]) -> list[str]:
     return [name for name in DATA if field(part, name) is not None]
 
 
+def is_signed_thought(part: Mapping[str, Any]) -> bool:
+    """Whether a part says that the model thought, and has the signature of that; it needs no data
+    beside it [recorded: 2 accepted].
+    """
+    signature = field(part, "thoughtSignature")
+    return part.get("thought") is True and isinstance(signature, str) and bool(signature)
+
+
 def check_part(path: Path, part: Any) -> list[Problem]:
     """Problems of a part."""
     if not isinstance(part, Mapping):
@@ -142,7 +151,7 @@ def check_part(path: Path, part: Any) -> list[Problem]:
         unknown_name("gemini.unknown_key", path, str(key)) for key in part if key not in PART_KEYS
     ]
     names = data_of(part)
-    if not names and not found:
+    if not names and not found and not is_signed_thought(part):
         message = "{}.data: required oneof field 'data' must have one initialized field"
         # What says how to show a film was accepted alone [recorded once].
         certainty: Certainty = "some" if _MEDIA_KEYS & part.keys() else "refused"

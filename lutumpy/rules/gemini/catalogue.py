@@ -27,7 +27,7 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("refused", "some"),
     ),
     Rule("gemini.contents", "The contents are a list of objects, and at least one", ("refused",)),
-    Rule("gemini.role", "A role is user or model", ("refused", "some")),
+    Rule("gemini.role", "A role is user or model", ("refused",)),
     Rule(
         "gemini.unknown_key",
         "Contents, parts, calls and results have only keys that the API knows",

@@ -12,11 +12,13 @@ from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field, key_of
 from lutumpy.rules.gemini.messages import WHERE, check_messages, check_request, is_continued
 from lutumpy.rules.gemini.parts import check_part
+from lutumpy.rules.gemini.requests import PARAMETERS
 from lutumpy.rules.gemini.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.gemini.tools import check_tools, declarations, tool_entries
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs
 
 __all__ = [
+    "PARAMETERS",
     "PREFIX",
     "SHAPE",
     "SIGNS",
@@ -53,7 +55,7 @@ SHAPE = RequestShape(
 SIGNS = Signs(
     message_keys=frozenset({"parts"}),
     roles=frozenset({"model"}),
-    refused_roles=frozenset({"assistant", "system", "developer", "tool"}),
+    refused_roles=frozenset({"assistant", "system", "developer", "tool", "function"}),
     models=re.compile(r"(?:models/|publishers/google/models/)?gemini-"),
     answers=(
         {"candidates": list},

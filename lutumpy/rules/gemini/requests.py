@@ -111,7 +111,24 @@ def _check_generation(config: Any) -> list[Problem]:
         kind = "TYPE_FLOAT" if name in _NUMBERS[:5] else "TYPE_INT32"
         message = f"Invalid value at '{where}.{snake(name)}' ({kind}), {value!r:.100}"
         found.append(_refused(rule, f"{where}.{snake(name)}", message))
-    return found + _check_sampling(config)
+    return found + _check_sampling(config) + _check_thinking(field(config, "thinkingConfig"))
+
+
+def _check_thinking(config: Any) -> list[Problem]:
+    """How much the model thinks is said in one of two ways [error text]."""
+    rule, where = "gemini.thinking", "generation_config.thinking_config"
+    if config is None:
+        return []
+    if not isinstance(config, Mapping):
+        return [_not_an_object(rule, where, "ThinkingConfig", config)]
+    level, budget = field(config, "thinkingLevel"), field(config, "thinkingBudget")
+    if budget is not None and _as_number(budget) is None:
+        message = f"Invalid value at '{where}.thinking_budget' (TYPE_INT32), {budget!r:.100}"
+        return [_refused(rule, f"{where}.thinking_budget", message)]
+    if budget is None or level in (None, "", 0) or word(level) == "THINKING_LEVEL_UNSPECIFIED":
+        return []
+    message = "You can only set only one of thinking budget and thinking level."
+    return [_refused(rule, where, message)]
 
 
 def _as_number(value: Any) -> float | None:
@@ -210,8 +227,11 @@ def _check_choice(body: Mapping[str, Any], calling: Mapping[str, Any]) -> list[P
             message = f"Invalid value at '{place}' (TYPE_STRING), {name!r:.100}"
             return [_refused("gemini.tool_config", place, message)]
     if mode not in _NAMING_MODES:
-        message = "Allowed function names should be set only when function calling mode is ANY."
-        return [_refused("gemini.choice_names", where, message, "some")]
+        # The error text is reported for AUTO, which no mode means as well. A number may be that of
+        # a mode that is new.
+        message = "Please set allowed_function_names only when function calling mode is ANY."
+        sure: Certainty = "some" if isinstance(calling.get("mode"), int) and not mode else "refused"
+        return [_refused("gemini.choice_names", where, message, sure)]
     known = {text(entry.get("name")) for entry in declared if isinstance(entry, Mapping)}
     missing = [name for name in allowed if isinstance(name, str) and name not in known]
     if not missing:

@@ -40,7 +40,9 @@ def native(turn: AssistantTurn) -> list[Any]:
         ("max_tokens", "length", True),
         ("model_context_window_exceeded", "length", True),
         ("guardrail_intervened", "content_filter", True),
-        ("malformed_tool_use", "unknown", True),
+        ("malformed_tool_use", "tool_calls", True),
+        ("malformed_model_output", "length", True),
+        ("content_filtered", "content_filter", True),
         ("something_new", "unknown", False),
         (None, "unknown", False),
         (5, "unknown", False),
@@ -233,7 +235,8 @@ def test_nothing_that_a_model_writes_raises(
     turn = BedrockConverse.response(response(*content, stop=stop, usage=usage, trace=trace))
     turn = Transcript().fresh_ids(turn)
     for call in turn.calls:
-        assert native(turn)[call.position].get("toolUse") is not None
+        (use,) = native(turn)[call.position].values()
+        assert use["toolUseId"] == call.id
     transcript = Transcript()
     transcript.push_user("go")
     if not turn.calls:
@@ -351,6 +354,14 @@ def test_half_a_character_waits_for_its_other_half() -> None:
     assert turn.text == "a\U0001f600"
     _, deltas = streamed(delta(0, text="a\ud83d"), *end())
     assert [each.text for each in deltas if isinstance(each, TextDelta)] == ["a", "\ufffd"]
+
+
+def test_citations_without_a_text_get_none_R1() -> None:
+    source = {"title": "T"}
+    for piece in ([], [delta(0, text="")]):
+        turn, _ = streamed(*piece, delta(0, citation=source), delta(1, text="So."), *end())
+        assert native(turn) == [{"citationsContent": {"citations": [source]}}, {"text": "So."}]
+        assert turn.text == "So."
 
 
 def test_blocks_of_other_kinds_are_put_together() -> None:

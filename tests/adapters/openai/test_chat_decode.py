@@ -256,17 +256,24 @@ def test_the_older_form_of_a_call_is_answered_by_its_own_kind_of_message() -> No
     assert not refused(body)
 
 
-def test_the_older_form_beside_calls_has_no_place_of_its_own() -> None:
+def test_the_older_form_beside_calls_is_answered_as_one_of_them_C8() -> None:
     message = {
         "content": None,
         "tool_calls": [call("a", "f", "{}")],
-        "function_call": {"name": "g", "arguments": "{}"},
+        "function_call": {"name": "g", "arguments": '{"x": 1}'},
     }
     turn = decode(message)
-    assert [(c.name, c.answerable) for c in turn.calls] == [("f", True), ("g", False)]
+    assert [(c.name, c.kind, c.answerable) for c in turn.calls] == [
+        ("f", "function", True),
+        ("g", "function_call", True),
+    ]
     same = decode({**message, "function_call": {"name": "f", "arguments": "{}"}})
     assert [c.name for c in same.calls] == ["f"]
-    assert not refused(commit(turn))
+    body = commit(turn)
+    assert not refused(body)
+    said, *answers = body["messages"][1:4]
+    assert [entry["function"]["name"] for entry in said["tool_calls"]] == ["f", "g"]
+    assert [entry["id"] for entry in said["tool_calls"]] == [a["tool_call_id"] for a in answers]
 
 
 def test_answer_only_fields_are_kept_aside() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -369,18 +370,28 @@ def test_a_call_that_is_no_function_is_answered_by_its_own_kind(item: Any, outpu
     assert refused(sent) == []
 
 
-def test_what_takes_no_text_as_an_answer_stays_out_with_the_reasoning_that_led_to_it() -> None:
+def test_a_computer_call_stays_and_is_answered_by_the_form_of_a_failed_one_C8() -> None:
     computer = {
         "type": "computer_call",
         "id": "cu_1",
         "call_id": "a",
         "action": {"type": "screenshot"},
+        "pending_safety_checks": [],
+        "status": "completed",
     }
-    turn = decode(reasoning(), computer, message("done"))
-    assert [(c.kind, c.answerable) for c in turn.calls] == [("computer_call", False)]
-    assert [(i["type"], "id" in i) for i in native(turn)] == [("message", False)]
-    assert len(json.loads(turn.residue)) == 2
-    assert refused(commit(turn)) == []
+    turn = decode(reasoning(), computer)
+    assert [(c.kind, c.answerable) for c in turn.calls] == [("computer_call", True)]
+    assert turn.calls[0].arguments == '{"type":"screenshot"}'
+    sent = commit(turn)
+    assert sent[1:3] == [reasoning(), computer]
+    assert refused(sent) == []
+    answer = sent[3]
+    assert (answer["type"], answer["call_id"]) == ("computer_call_output", "a")
+    # It takes a picture and no text: an empty one, and the status says that the call has failed.
+    assert answer["status"] == "incomplete"
+    assert answer["output"]["type"] == "computer_screenshot"
+    data = answer["output"]["image_url"].removeprefix("data:image/png;base64,")
+    assert base64.b64decode(data, validate=True).startswith(b"\x89PNG")
 
 
 def test_what_the_provider_ran_itself_is_no_call() -> None:

@@ -511,3 +511,13 @@ def test_a_background_stream_that_goes_on_ends_in_its_answer() -> None:
         )
         turn = decoder.finish()
         assert (turn.text, turn.finish_reason, turn.cut) == ("Yes.", "stop", False)
+
+
+@pytest.mark.parametrize("kind", ["response.steer.failed", "response.inject.failed"])
+def test_an_error_of_what_the_application_sent_meanwhile_is_none_of_the_reply(kind: str) -> None:
+    decoder = ResponsesStreamDecoder()
+    error = {"type": kind, "error": {"code": "response_not_found", "message": "Too late."}}
+    reply = {"id": "resp_1", "status": "completed", "output": []}
+    assert not decoder.feed(error)
+    decoder.feed({"type": "response.completed", "response": reply})
+    assert decoder.finish().finish_reason == "stop"

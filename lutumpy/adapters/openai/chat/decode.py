@@ -257,9 +257,10 @@ def decode_call(
 def _keep_function_call(
     call: Any, kept: dict[str, Any], calls: list[CallBlock], residue: dict[str, Any]
 ) -> None:
-    """Keep a call of the older form, if it stands alone.
+    """Keep a call of the older form: as it came if it stands alone, which `position` 0 says.
 
-    Beside `tool_calls`, it is a call that can't be answered, unless it repeats one of them.
+    Beside `tool_calls` nothing could answer it, unless it repeats one of them; so it goes back as
+    one more entry there.
     """
     name = text(mapping(call).get("name"))
     if name is None:
@@ -271,7 +272,9 @@ def _keep_function_call(
     if calls:
         residue["function_call"] = call
         if all(other.name != name or other.arguments != arguments for other in calls):
-            calls.append(CallBlock("", name, arguments, kind="function_call"))
+            function = {"name": name, "arguments": arguments}
+            kept["tool_calls"].append({"id": "", "type": "function", "function": function})
+            calls.append(CallBlock("", name, arguments, "function_call", position=len(calls)))
         return
     kept["function_call"] = {**without_nulls(call), "name": name, "arguments": arguments}
     # The API has no id for it. This entry is the place for the id that it gets here; the encoder

@@ -303,7 +303,7 @@ class ChatEncoder(HistoryEncoder):
         has_legacy = False
         with_long_id: list[CallBlock] = []
         for call in turn.calls:
-            if call.kind == "function_call" and call.answerable:
+            if call.kind == "function_call" and call.position == 0:
                 has_legacy = True
             if len(call.id) > self._own_limit and call.position >= 0:
                 with_long_id.append(call)
@@ -323,10 +323,11 @@ class ChatEncoder(HistoryEncoder):
         message = json_values.decode(turn.native)
         for call in misnamed:
             name = self._sent_name(call.name)
-            if call.kind == "function_call":
+            if has_legacy:
                 message["function_call"]["name"] = name
-            elif call.kind in ("function", "custom"):
-                message["tool_calls"][call.position][call.kind]["name"] = name
+            elif call.kind in ("function", "custom", "function_call"):
+                form = "custom" if call.kind == "custom" else "function"
+                message["tool_calls"][call.position][form]["name"] = name
         for call in long:
             key = "input" if call.kind == "custom" else "arguments"
             message["tool_calls"][call.position][call.kind][key] = cut_call(call)
@@ -360,6 +361,12 @@ class ChatEncoder(HistoryEncoder):
     def _encode_results(self, results: Sequence[ResultBlock]) -> None:
         attachments: list[dict[str, Any]] = []
         held, self._held = self._held, None
+        if self._own and len(results) == 1 and results[0].kind == "function_call":
+            # A call of the older form, which stands alone (see `_keep_function_call`).
+            name = self._sent_name(results[0].name)
+            content = cut_output(results[0].text)
+            self._put({"role": "function", "name": name, "content": content})
+            return
         for start in range(0, len(results), MAX_CALLS):
             end = start + MAX_CALLS
             if held is not None:
@@ -373,10 +380,6 @@ class ChatEncoder(HistoryEncoder):
             self._put({"role": "user", "content": attachments})
 
     def _encode_result(self, result: ResultBlock, attachments: list[dict[str, Any]]) -> None:
-        if self._own and result.kind == "function_call":
-            name = self._sent_name(result.name)
-            self._put({"role": "function", "name": name, "content": cut_output(result.text)})
-            return
         call_id = self._sent_id(result.call_id)
         content: Any = result.content
         if not isinstance(content, str):

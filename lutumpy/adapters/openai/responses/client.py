@@ -160,7 +160,8 @@ class OpenAIResponses(OpenAIModel):
     @staticmethod
     def _decode(reply: dict[str, Any], request_id: str | None) -> AssistantTurn:
         has_output = isinstance(reply.get("output"), list)
-        if not has_output or reply.get("error") or reply.get("status") in PENDING:
+        status = reply.get("status")
+        if not has_output or reply.get("error") or status == "failed" or status in PENDING:
             raise _error_of(reply, request_id)
         return decode_response(reply, request_id)
 
@@ -171,9 +172,8 @@ def _error_of(reply: dict[str, Any], request_id: str | None) -> AdapterError:
     if error is None and reply.get("status") in PENDING:
         error = pending_error(reply, request_id)
     if error is None:
-        error = AdapterError(
-            f"{API}: the answer has no output", provider=API, request_id=request_id
-        )
+        what = "failed" if reply.get("status") == "failed" else "has no output"
+        error = AdapterError(f"{API}: the answer {what}", provider=API, request_id=request_id)
     if reply.get("id") or reply.get("usage"):
         # The reply says what a failed request cost and what its id is.
         error.partial = replace(decode_response(reply, request_id), cut=True)

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,8 @@ from lutumpy.adapters.openai.reply_fields import (
 )
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import fit_ids, ids_fit
+from lutumpy.adapters.replies import input_transformations
+from lutumpy.adapters.unknown_calls import has_outcome, unknown_call, wanted_by
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -39,13 +42,14 @@ from lutumpy.core.items import (
 )
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
+from lutumpy.rules.openai.responses.items import ITEM_TYPES
 
 __all__ = [
     "CALLS",
-    "CLIENT_RUN",
     "PENDING",
     "OutputReading",
     "decode_response",
+    "is_for_client",
     "output_of",
     "pending_error",
 ]
@@ -53,21 +57,21 @@ __all__ = [
 # Calls of tools of the user's own: the kind of the call, and the field of its arguments.
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
-# Other calls that the client should run (rule C8), each with the field of what the model wants.
-CLIENT_RUN = {
-    "apply_patch_call": "operation",
-    "computer_call": "action",
-    "local_shell_call": "action",
-    "mcp_approval_request": "arguments",
-    "shell_call": "action",
-    "tool_search_call": "arguments",
-}
+# Other calls that the client should run (rule C8).
+_CLIENT_RUN = frozenset(
+    "apply_patch_call computer_call local_shell_call mcp_approval_request shell_call "
+    "tool_search_call".split()
+)
+_KNOWN = frozenset(ITEM_TYPES)
 # The status of a reply that is still being made, in the background.
-PENDING = frozenset({"queued", "in_progress"})
+PENDING = ("queued", "in_progress")
 
 _INCOMPLETE: Mapping[Any, FinishReason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
+    "max_messages": "length",
+    # It stopped between two items for what the application sent on its WebSocket meanwhile.
+    "steered": "paused",
 }
 # Fields that OpenAI refuses as `null` in an input, though its replies have them so.
 _DROPPED_IF_NULL = ("caller", "id", "namespace", "phase", "status")
@@ -101,6 +105,7 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         response_id=text(reply.get("id")),
         residue=encode(reading.residue) if reading.residue else b"",
         cut=is_cut,
+        input_transformations=input_transformations(reply),
     )
 
 
@@ -142,11 +147,31 @@ def output_of(item: Any) -> str | None:
     """
     if not isinstance(item, dict):
         return None
-    kind = item.get("type")
-    if type(kind) is not str or not kind.endswith("_output"):
+    kind, call_id = item.get("type"), item.get("call_id")
+    if type(kind) is not str or not isinstance(call_id, str):
         return None
-    call_id = item.get("call_id")
-    return call_id if isinstance(call_id, str) else None
+    if kind.endswith("_output"):
+        return call_id
+    is_strange = kind not in _KNOWN
+    return call_id if is_strange and has_outcome(item) else None
+
+
+def is_for_client(item: Mapping[str, Any], kind: str) -> bool | None:
+    """Whether an item that is no function's or custom tool's call is for the client to run.
+
+    Returns:
+        `None` if that depends on the rest of the reply: it is, unless the reply has its output.
+    """
+    if kind in _CLIENT_RUN:
+        if kind == "tool_search_call":
+            return item.get("execution") == "client"
+        return None if isinstance(item.get("call_id"), str) else True
+    if kind in _KNOWN or kind.endswith("_output") or has_outcome(item):
+        return False
+    # Nobody knows the kind: what looks like a call is one, for the model waits for an answer.
+    if unknown_call(kind, item, item.get("call_id"), 0) is None:
+        return False
+    return None if text(item.get("call_id")) is not None else True
 
 
 class OutputReading:
@@ -155,11 +180,29 @@ class OutputReading:
     Args:
         outputs: The ids of the calls whose outputs are in the same reply.
         history: The items are from a history, so calls that no text can answer have outputs, too.
+        answered: In a history, the kinds and ids of the calls that outputs of kinds that nobody
+            knows answer.
     """
 
-    __slots__ = ("_broken", "_history", "blocks", "calls", "items", "outputs", "refused", "residue")
+    __slots__ = (
+        "_answered",
+        "_broken",
+        "_history",
+        "blocks",
+        "calls",
+        "items",
+        "outputs",
+        "refused",
+        "residue",
+    )
 
-    def __init__(self, outputs: set[str], *, history: bool = False) -> None:
+    def __init__(
+        self,
+        outputs: set[str],
+        *,
+        history: bool = False,
+        answered: AbstractSet[tuple[str, str]] = frozenset(),
+    ) -> None:
         self.items: list[dict[str, Any]] = []
         self.blocks: list[Block] = []
         self.calls: list[CallBlock] = []
@@ -169,6 +212,7 @@ class OutputReading:
         # Whether reasoning was dropped, so that the items after it must not have ids.
         self._broken = False
         self._history = history
+        self._answered = answered
 
     def take(self, item: Any) -> None:
         """Read the next item."""
@@ -203,7 +247,7 @@ class OutputReading:
             return self._keep_message(item)
         if kind == "reasoning":
             return self._keep_reasoning(item)
-        if kind in CLIENT_RUN and self._is_for_client(item, kind):
+        if self._is_for_client(item, kind):
             return self._keep_other_call(item, kind)
         # The provider runs it, or nobody knows it: it goes back as it came. A compaction stands for
         # reasoning that can't be read.
@@ -241,29 +285,30 @@ class OutputReading:
     def _is_for_client(self, item: dict[str, Any], kind: str) -> bool:
         """Whether the client should run it, and the provider has not run it."""
         call_id = item.get("call_id")
-        if kind == "tool_search_call":
-            if item.get("execution") != "client":
-                return False
-            # In a history, one without an id has no output, and the API wants none.
-            return not self._history or text(call_id) is not None
-        return not isinstance(call_id, str) or call_id not in self.outputs
+        if self._history and (kind == "tool_search_call" or kind not in _KNOWN):
+            # In a history, a search without an id has no output, and the API wants none; what
+            # nobody knows is a call if something answers it.
+            is_answered = text(call_id) is not None and (
+                kind == "tool_search_call" or (kind, call_id) in self._answered
+            )
+            return is_answered and is_for_client(item, kind) is not False
+        found = is_for_client(item, kind)
+        return call_id not in self.outputs if found is None else found
 
     def _keep_other_call(self, item: dict[str, Any], kind: str) -> dict[str, Any] | None:
-        wanted = item.get("operation" if kind == "apply_patch_call" else CLIENT_RUN[kind])
         is_approval = kind == "mcp_approval_request"
         call_id = name_text(text(item.get("id" if is_approval else "call_id")) or "")
-        name = text(item.get("name")) if is_approval else None
-        # The answer to a computer call is a picture, and an approval has to name an id. Without
-        # these, the call can't be answered here and isn't sent back.
-        is_answerable = kind != "computer_call" and (call_id != "" or not is_approval)
+        name = text(item.get("name"))
+        # An approval has to name an id. Without one it can't be answered and isn't sent back.
+        is_answerable = call_id != "" or not is_approval
         server_label = name_text(text(item.get("server_label")) or "") if is_approval else None
         is_kept = self._history or is_answerable
         self._add(
             CallBlock(
                 id=call_id,
                 name=name_text(name or kind.removesuffix("_call")),
-                arguments=model_text(wanted),
-                kind=kind,
+                arguments=model_text(wanted_by(item)),
+                kind=name_text(kind),
                 incomplete=item.get("status") == "incomplete",
                 position=len(self.items) if is_kept else -1,
                 id_field="id" if is_approval else None,

@@ -40,6 +40,7 @@ from lutumpy.core.items import (
     APPROVED,
     AssistantTurn,
     CallBlock,
+    ImagePart,
     Message,
     ResultBlock,
     TextPart,
@@ -310,7 +311,7 @@ class ResponsesEncoder(HistoryEncoder):
         self._callers = {
             item["call_id"]: item["caller"]
             for item in items
-            if item.get("caller") and item.get("call_id")
+            if item.get("caller") and isinstance(item.get("call_id"), str)
         }
         if turn.reasoning_dropped:
             items = _without_reasoning(items)
@@ -344,6 +345,11 @@ class ResponsesEncoder(HistoryEncoder):
             self._put(item)
 
 
+# One white pixel, as PNG.
+_EMPTY_PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4"
+    "DwABAQEAHLCMmQAAAABJRU5ErkJggg=="
+)
 # Kinds of calls that a program of the provider may make: their outputs have a field `caller`.
 _CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patch_call"})
 
@@ -393,7 +399,32 @@ def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]
             "status": status,
             "output": text,
         }
-    return {"type": "local_shell_call_output", "id": call_id, "call_id": call_id, "output": text}
+    if kind == "computer_call":
+        return _computer_output(result, call_id, failed=failed)
+    if kind == "local_shell_call":
+        return {"type": f"{kind}_output", "id": call_id, "call_id": call_id, "output": text}
+    # A kind that nobody knows: all kinds but the search for tools name their outputs like this.
+    return {"type": f"{kind}_output", "call_id": call_id, "output": text}
+
+
+def _computer_output(result: ResultBlock, call_id: str, *, failed: bool) -> dict[str, Any]:
+    """The output of a computer call, which takes a picture and no text.
+
+    It is the result's own, if it has one. Otherwise, the call has failed: the picture is empty, and
+    the status says that it is incomplete [API description]. A missing address is refused [report:
+    "Invalid 'input[N].output.image_url'. Expected a valid URL"].
+    """
+    parts = () if isinstance(result.content, str) else result.content
+    pictures = [responses_part(part) for part in parts if isinstance(part, ImagePart)]
+    shown = next((part["image_url"] for part in pictures if part.get("image_url")), None)
+    output = {"type": "computer_screenshot", "image_url": shown or _EMPTY_PICTURE}
+    status = "incomplete" if failed or shown is None else "completed"
+    return {
+        "type": "computer_call_output",
+        "call_id": call_id,
+        "output": output,
+        "status": status,
+    }
 
 
 def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +103,7 @@ def read_responses(
     held = server_held_prefix
     if held is None:
         held = all(text(entry.value.get("type")) in _OUTPUTS for entry in entries)
-    reading = _InputReading(history, held)
+    reading = _InputReading(history, held, _answered_strangers(entries))
     for entry in entries:
         reading.take(entry)
     reading.end()
@@ -111,6 +111,18 @@ def read_responses(
         return history.end(())
     items = [entry.value for entry in entries]
     return history.end(responses.check_messages(items, server_held_prefix=held))
+
+
+def _answered_strangers(entries: Sequence[Entry]) -> frozenset[tuple[str, str]]:
+    """The kinds and ids of calls that outputs of kinds that nobody knows answer."""
+    found: set[tuple[str, str]] = set()
+    for entry in entries:
+        kind, call_id = entry.value.get("type"), text(entry.value.get("call_id"))
+        if call_id is None or not isinstance(kind, str) or kind in responses.ITEM_TYPES:
+            continue
+        if kind.endswith("_output"):
+            found.add((kind.removesuffix("_output"), call_id))
+    return frozenset(found)
 
 
 class _OpenTurn:
@@ -127,8 +139,8 @@ class _OpenTurn:
         "inside",
     )
 
-    def __init__(self) -> None:
-        self._reading = OutputReading(set(), history=True)
+    def __init__(self, answered: frozenset[tuple[str, str]]) -> None:
+        self._reading = OutputReading(set(), history=True, answered=answered)
         # Calls are indexed when somebody asks for one. Of these: the places of the calls that wait
         # for an output, by id, and how many of them must have one.
         self._by_id: dict[str, deque[int]] = {}
@@ -225,9 +237,12 @@ class _OpenTurn:
 class _InputReading:
     """Reads the items one after another. See the table above."""
 
-    __slots__ = ("_held", "_history", "_orphans", "_outputs", "_searches", "_turn")
+    __slots__ = ("_answered", "_held", "_history", "_orphans", "_outputs", "_searches", "_turn")
 
-    def __init__(self, history: HistoryReading, held: bool) -> None:
+    def __init__(
+        self, history: HistoryReading, held: bool, answered: frozenset[tuple[str, str]]
+    ) -> None:
+        self._answered = answered
         self._history = history
         self._held = held
         self._turn: _OpenTurn | None = None
@@ -253,7 +268,9 @@ class _InputReading:
         elif kind in _APPLICATION_ITEMS:
             self._take_message(entry, "developer", [])
         elif kind in _OUTPUTS and not self._is_of_provider(item, kind):
-            self._take_output(entry, kind)
+            self._take_output(entry, *_OUTPUTS[kind])
+        elif self._answers_stranger(kind, item):
+            self._take_output(entry, (kind.removesuffix("_output"),), ("call_id",))
         else:
             if kind == "tool_search_call" and item.get("execution") != "client":
                 call_id = item.get("call_id")
@@ -288,7 +305,7 @@ class _InputReading:
         if kind == "item_reference":
             # Behind it may be a call, whose output is still to come.
             self._held = True
-        self._turn = self._turn or _OpenTurn()
+        self._turn = self._turn or _OpenTurn(self._answered)
         self._turn.take(entry)
 
     def _take_message(self, entry: Entry, role: Role, parts: list[Part]) -> None:
@@ -301,8 +318,16 @@ class _InputReading:
         self.end()
         self._history.message(role, parts, [entry])
 
-    def _take_output(self, entry: Entry, kind: str) -> None:
-        kinds, fields = _OUTPUTS[kind]
+    def _answers_stranger(self, kind: str, item: Mapping[str, Any]) -> bool:
+        """Whether an output of a kind that nobody knows answers a call of the turn."""
+        if self._turn is None or kind in responses.ITEM_TYPES or not kind.endswith("_output"):
+            return False
+        of_kind = kind.removesuffix("_output")
+        call_id = item.get("call_id")
+        return any(call.kind == of_kind and call.id == call_id for call in self._turn.waiting())
+
+    def _take_output(self, entry: Entry, kinds: tuple[str, ...], fields: tuple[str, ...]) -> None:
+        kind = entry.value["type"]
         named = (text(entry.value.get(field)) for field in fields)
         call_id = next((found for found in named if found is not None), None)
         if call_id is None:

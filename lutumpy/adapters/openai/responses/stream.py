@@ -65,6 +65,8 @@ _BEGINNING = frozenset({"response.created", "response.in_progress", "response.qu
 _END = frozenset(
     {"response.completed", "response.incomplete", "response.cancelled", "response.failed"}
 )
+# Events about what the application sent on its WebSocket: an error in them is none of the reply's.
+_BESIDE = ("response.steer.", "response.inject.")
 _FUNCTION_DELTA = "response.function_call_arguments.delta"
 # Events with a delta of arguments, with the type of their item.
 _ARGUMENTS = {
@@ -112,7 +114,9 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         self._done_calls: set[int] = set()
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event: an object of the SDK, or a dict. Unknown ones are ignored.
+        """Take the next event: an object of the SDK, or a dict.
+
+        Unknown ones are ignored, but for one with the whole reply, which is the last.
 
         Raises:
             AdapterError: the event says that the reply failed; `.partial` is what had arrived.
@@ -141,8 +145,10 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             self._start(out)
         elif kind in _END:
             self._end(event, kind.removeprefix("response."), out)
-        elif kind == "error" or event.get("error"):
+        elif kind == "error" or (event.get("error") and not kind.startswith(_BESIDE)):
             self._fail(event)
+        elif (status := _final_status(event)) is not None:
+            self._end(event, status, out)
         return out
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
@@ -311,7 +317,16 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
         if ended is None or ended in PENDING:
             # The event is the last one, whatever a host leaves in the status.
             ended = status
-        reply = {**self._reply, **reply, "status": ended}
+        transformations = reply.get("input_transformations")
+        if transformations is None:
+            # A last event without them takes back nothing of what the first ones said.
+            transformations = self._reply.get("input_transformations")
+        reply = {
+            **self._reply,
+            **reply,
+            "status": ended,
+            "input_transformations": transformations,
+        }
         done = sum(entry.done for entry in self._items.items)
         if not isinstance(output, list) or len(output) < done:
             # A host that leaves the output out of its last event.
@@ -339,6 +354,18 @@ class ResponsesStreamDecoder(OpenAIStreamDecoder):
             if index not in self._done_calls and not is_cut:
                 self._done_calls.add(index)
                 out.append(CallDone(index, call))
+
+
+def _final_status(event: Mapping[str, Any]) -> str | None:
+    """The status of the whole reply in an event of no known type; `None` if it has none."""
+    status = text(mapping(event.get("response")).get("status"))
+    return status if f"response.{status}" in _END else None
+
+
+def _final_status(event: Mapping[str, Any]) -> str | None:
+    """The status of the whole reply in an event of no known type; `None` if it has none."""
+    status = text(mapping(event.get("response")).get("status"))
+    return status if f"response.{status}" in _END else None
 
 
 def _report_text(

@@ -11,8 +11,9 @@
 #   --------------------------------------+----------------------------------------------------
 #   a function or custom call             | yes, once its name is known
 #   a search for tools                    | if the client is to run it
-#   another call that a client may run    | if the reply has no output of it: known when the
-#                                         | output comes, and otherwise at the end of the reply
+#   another call that a client may run,   | if the reply has no output of it: known when the
+#   or an item of no known type that      | output comes, and otherwise at the end of the reply
+#   looks like a call                     |
 #   anything else                         | no
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import Any
 
 from lutumpy.adapters.openai.merged_object import join_text
 from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
-from lutumpy.adapters.openai.responses.decode import CALLS, CLIENT_RUN, output_of
+from lutumpy.adapters.openai.responses.decode import CALLS, is_for_client, output_of
+from lutumpy.rules.openai.responses.items import ITEM_TYPES
 
 __all__ = ["StreamedItem", "StreamedItems", "texts_of"]
 
@@ -198,14 +200,12 @@ class StreamedItems:
         if kind in CALLS:
             # If a host leaves the beginning of an item out, the name comes with its end.
             return True if entry.done or text(entry.item.get("name")) else None
-        if kind not in CLIENT_RUN:
+        found = is_for_client(entry.item, kind)
+        if entry.item.get("type") not in ITEM_TYPES and not entry.done:
+            return None  # what it is shows when all its fields are there
+        if found is None and entry.item.get("call_id") in self.outputs:
             return False
-        if kind == "tool_search_call":
-            return entry.item.get("execution") == "client"
-        call_id = entry.item.get("call_id")
-        if not isinstance(call_id, str):
-            return True if entry.done or kind == "mcp_approval_request" else None
-        return False if call_id in self.outputs else None
+        return found
 
 
 def texts_of(item: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -27,8 +27,8 @@ from lutumpy.doctor.wording import Fresh
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
 from lutumpy.rules.openai.responses.items import item_type
+from lutumpy.rules.openai.responses.kinds import OUTPUT_TO_CALLS, calls_of_output, waits_for_output
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
-from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
 
 __all__ = ["mend_ids", "mend_items", "mend_repeats"]
 
@@ -235,11 +235,11 @@ def _find_sharing(editor: Editor) -> Iterator[tuple[list[int], dict[int, int]]]:
         if not isinstance(call_id, str):
             continue
         kind = kind_of(item)
-        if kind in OUTPUT_TO_CALLS:
-            key = (call_id, OUTPUT_TO_CALLS[kind][0])
+        if answered := calls_of_output(kind):
+            key = (call_id, answered[0])
             if waiting.get(key):
                 output_of[waiting[key].pop(0)] = index
-        elif kind in CALL_WORDS and _needs_output(item):
+        elif isinstance(item, dict) and waits_for_output(item):
             # A function's output may answer a search, unless an output of searches does.
             is_answered_as_function = kind == "tool_search_call" and call_id not in searched_ids
             key = (call_id, "function_call" if is_answered_as_function else kind)
@@ -251,11 +251,6 @@ def _find_sharing(editor: Editor) -> Iterator[tuple[list[int], dict[int, int]]]:
     for sharing in calls.values():
         if len(sharing) > 1:
             yield sharing, output_of
-
-
-def _needs_output(call: Any) -> bool:
-    """Whether a call needs an output of the program's: a search may be the provider's own."""
-    return kind_of(call) != "tool_search_call" or call.get("execution") == "client"
 
 
 def _is_same_call(left: Any, right: Any) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lutumpy.rules.openai.responses.sequence import AFTER_REASONING
+from lutumpy.doctor.editor import Editor, Path
+from lutumpy.rules.openai.responses import kinds
 
-__all__ = ["TEXT_OUTPUTS", "is_by_model", "kind_of"]
+__all__ = ["TEXT_OUTPUTS", "call_id_of", "is_by_model", "kind_of", "outputs_by_call"]
 
 TEXT_OUTPUTS: Mapping[str, str] = {
     "function_call": "function_call_output",
@@ -28,5 +29,19 @@ def kind_of(item: Any) -> str:
 
 def is_by_model(item: Any) -> bool:
     """Whether the model wrote an item."""
-    kind = kind_of(item)
-    return kind in AFTER_REASONING or (kind == "message" and item.get("role") == "assistant")
+    return kind_of(item) != "" and kinds.is_by_model(item)
+
+
+def call_id_of(item: Any) -> str | None:
+    """The id by which a call and its output know each other."""
+    return kinds.id_of_call(item) if isinstance(item, dict) else None
+
+
+def outputs_by_call(editor: Editor, indices: Iterable[int]) -> dict[str, list[Path]]:
+    """The places of some outputs, by the id of the call that each answers."""
+    found: dict[str, list[Path]] = {}
+    for index in indices:
+        call_id = call_id_of(editor.get((index,)))
+        if call_id is not None:
+            found.setdefault(call_id, []).append((index,))
+    return found

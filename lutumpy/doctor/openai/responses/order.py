@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.mending import by_id, drop_entry, expect_entry, placed
-from lutumpy.doctor.openai.responses.kinds import kind_of
+from lutumpy.doctor.mending import drop_entry, expect_entry, placed
+from lutumpy.doctor.openai.responses.kinds import call_id_of, kind_of, outputs_by_call
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
+from lutumpy.rules.openai.responses.kinds import calls_of_output, is_call
 from lutumpy.rules.problem import is_json
 
 __all__ = ["drop_truncated", "mend_interleaved"]
 
 
 def _outputs_by_id(editor: Editor) -> dict[str, list[Path]]:
-    paths: list[Path] = []
-    for index, item in enumerate(editor.document):
-        if kind_of(item) in OUTPUT_TO_CALLS:
-            paths.append((index,))
-    return by_id(editor, paths, "call_id")
+    entries = enumerate(editor.document)
+    return outputs_by_call(editor, [at for at, item in entries if calls_of_output(kind_of(item))])
 
 
 def drop_truncated(editor: Editor, problems: list[Problem]) -> None:
@@ -26,14 +25,17 @@ def drop_truncated(editor: Editor, problems: list[Problem]) -> None:
     A call whose arguments can be read stays, because a tool may have done what they say.
     """
     outputs = _outputs_by_id(editor)
+    calls = Counter([call_id_of(item) for item in editor.document if is_call(kind_of(item))])
     for problem in problems:
         path = problem.path[:1]
         call = editor.get(path)
         if kind_of(call) != "function_call" or not _is_cut_off(call.get("arguments")):
             continue
-        answers = outputs.get(str(call.get("call_id")), [])
+        call_id = call_id_of(call) or ""
+        # Where another call shares the id, an output is its own: this one can't have run.
+        answers = outputs.get(call_id, []) if calls[call_id] < 2 else []
         # With several outputs it is unclear whose they are; and something must be left at all.
-        if len(answers) > 1 or len(editor.document) == 1 + len(answers):
+        if len(answers) > 1 or not editor.leaves_some(path, *answers):
             continue
         editor.expect((*path, "arguments"))
         reason = (
@@ -90,7 +92,7 @@ def _first_behind(paths: list[Path], index: int) -> Path | None:
 
 def _is_call(editor: Editor, index: int) -> bool:
     item = editor.get((index,))
-    return kind_of(item) in CALL_WORDS and isinstance(item.get("call_id"), str)
+    return is_call(kind_of(item)) and isinstance(item.get("call_id"), str)
 
 
 def _is_call_of(editor: Editor, index: int, call_ids: tuple[str, ...]) -> bool:

@@ -21,17 +21,22 @@ from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import (
-    by_id,
     drop_entry,
     drop_left_over,
     expect_entry,
     nearest,
     separate_open_calls,
 )
-from lutumpy.doctor.openai.responses.kinds import TEXT_OUTPUTS, is_by_model, kind_of
+from lutumpy.doctor.openai.responses.kinds import (
+    TEXT_OUTPUTS,
+    call_id_of,
+    is_by_model,
+    kind_of,
+    outputs_by_call,
+)
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
+from lutumpy.rules.openai.responses.kinds import calls_of_output, is_call
 
 __all__ = ["mend_outputs"]
 
@@ -41,7 +46,7 @@ def mend_outputs(editor: Editor, problems: list[Problem]) -> None:
     open_calls, loose = separate_open_calls(problems, "responses.output_for_call")
     slots = _find_slots(editor, [problem.path[0] for problem in open_calls])
     early = _find_early_outputs(editor) if open_calls else set()
-    candidates = by_id(editor, [(at,) for at in sorted({*loose, *early})], "call_id")
+    candidates = outputs_by_call(editor, sorted({*loose, *early}))
     pairing = _Pairing(editor, candidates, loose)
     for problem in open_calls:
         pairing.answer(problem, slots[int(problem.path[0])])
@@ -56,12 +61,12 @@ def _find_early_outputs(editor: Editor) -> set[int]:
     called: set[str] = set()
     found: set[int] = set()
     for index, item in enumerate(editor.document):
-        call_id = item.get("call_id") if isinstance(item, dict) else None
-        if not isinstance(call_id, str):
+        call_id = call_id_of(item)
+        if call_id is None:
             continue
-        if kind_of(item) in CALL_WORDS:
+        if is_call(kind_of(item)):
             called.add(call_id)
-        elif kind_of(item) in OUTPUT_TO_CALLS and call_id not in called:
+        elif calls_of_output(kind_of(item)) and call_id not in called:
             found.add(index)
     return found
 
@@ -71,8 +76,8 @@ def _find_slots(editor: Editor, open_calls: Sequence[str | int]) -> dict[int, in
     wanted = set(open_calls)
     call_index: dict[str, int] = {}
     for index, item in enumerate(editor.document):
-        call_id = item.get("call_id") if isinstance(item, dict) else None
-        if kind_of(item) in CALL_WORDS and isinstance(call_id, str):
+        call_id = call_id_of(item)
+        if is_call(kind_of(item)) and call_id is not None:
             call_index.setdefault(call_id, index)
     found: dict[int, int] = {}
     index, length = 0, len(editor.document)
@@ -95,8 +100,8 @@ def _find_slots(editor: Editor, open_calls: Sequence[str | int]) -> dict[int, in
 
 def _answered_call(item: Any, call_index: dict[str, int]) -> int:
     """The index of the call that an item answers; -1 when it answers none."""
-    call_id = item.get("call_id") if kind_of(item) in OUTPUT_TO_CALLS else None
-    return call_index.get(call_id, -1) if isinstance(call_id, str) else -1
+    call_id = call_id_of(item) if calls_of_output(kind_of(item)) else None
+    return -1 if call_id is None else call_index.get(call_id, -1)
 
 
 @dataclass(slots=True)
@@ -157,7 +162,7 @@ class _Pairing:
         path = problem.path[:1]
         kind = kind_of(editor.get(path))
         expect_entry(editor, output)
-        if kind not in OUTPUT_TO_CALLS[kind_of(editor.get(output))]:
+        if kind not in calls_of_output(kind_of(editor.get(output))):
             editor.put((*output, "type"), TEXT_OUTPUTS[kind])
         if output < path:
             editor.move(output, (slot,))
@@ -172,7 +177,7 @@ class _Pairing:
 def _can_answer(output: Any, call: dict[str, Any], *, stands_before: bool) -> bool:
     """Whether an output can become a call's by moving behind it, or by getting its kind."""
     kind = kind_of(call)
-    if kind in OUTPUT_TO_CALLS.get(kind_of(output), ()):
+    if kind in calls_of_output(kind_of(output)):
         return stands_before
     return kind in TEXT_OUTPUTS and kind_of(output) in TEXT_OUTPUTS.values()
 

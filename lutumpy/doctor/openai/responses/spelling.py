@@ -28,7 +28,7 @@ from lutumpy.rules.openai.responses.items import (
     ITEM_TYPES,
     OTHER_PARTS,
 )
-from lutumpy.rules.openai.responses.sequence import CALL_WORDS, OUTPUT_TO_CALLS
+from lutumpy.rules.openai.responses.kinds import CALL_WORDS, OUTPUT_TO_CALLS
 
 __all__ = ["SPELLING", "ResponsesSpelling"]
 

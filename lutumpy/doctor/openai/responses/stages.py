@@ -35,11 +35,11 @@ from lutumpy.doctor.openai.responses.items import (
 )
 from lutumpy.doctor.openai.responses.order import drop_truncated, mend_interleaved
 from lutumpy.doctor.openai.responses.pairing import mend_outputs
-from lutumpy.doctor.openai.responses.reasoning import mend_reasoning
+from lutumpy.doctor.openai.responses.reasoning import ReasoningTies, mend_reasoning
 from lutumpy.doctor.openai.responses.spelling import SPELLING
 from lutumpy.rules.openai.responses.catalogue import RULES
 
-__all__ = ["ROWS", "SPELLING", "STAGES"]
+__all__ = ["ROWS", "SPELLING", "STAGES", "TIES"]
 
 # The order of the stages:
 #
@@ -176,6 +176,8 @@ _MENDINGS: Mapping[str, Mending] = {
     "responses.output_for_call": Mending(
         all_at_once("pairing", mend_outputs),
         repairs=("close_call", "move_result", "drop_call", "set_field"),
+        # Nobody else can answer it: it is unsure only for calls of a kind that is unknown.
+        although_unsure=True,
     ),
     "responses.call_for_output": Mending(
         all_at_once("pairing", mend_outputs), repairs=("move_result", "drop_result")
@@ -211,3 +213,6 @@ ROWS = rows_of(RULES, _MENDINGS)
 
 STAGES = stages_of(_ORDER, _MENDINGS)
 """What is mended first, and so on."""
+
+TIES = ReasoningTies
+"""What goes with an item that a repair takes away."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.errors import Problem
-from lutumpy.rules.openai.chat.messages import WHERE, check_messages, check_request
+from lutumpy.rules.openai.chat.messages import PARAMETERS, WHERE, check_messages, check_request
 from lutumpy.rules.openai.chat.parts import check_part
 from lutumpy.rules.openai.chat.tools import check_tools as check_openai_tools
 from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
@@ -17,6 +17,7 @@ from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Sign
 from lutumpy.rules.strict import OPENAI_STRICT
 
 __all__ = [
+    "PARAMETERS",
     "PREFIX",
     "SHAPE",
     "SIGNS",

@@ -129,11 +129,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
         "An output is a text of up to 10,485,760 characters, or a list of parts",
         ("refused",),
     ),
-    Rule("responses.output_for_call", "Each call has an output after it", ("refused",)),
+    Rule("responses.output_for_call", "Each call has an output after it", ("refused", "some")),
     Rule(
         "responses.call_for_output",
         "An output comes after its call, which the server may hold",
-        ("refused",),
+        ("refused", "some"),
     ),
     Rule("responses.duplicate_output", "A call has one output", ("some",)),
     Rule("responses.duplicate_call_id", "Calls have different ids", ("some",)),

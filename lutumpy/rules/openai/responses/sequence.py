@@ -13,43 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lutumpy.rules.problem import Certainty, Problem, items, text
-
-CALL_WORDS: Mapping[str, str] = {
-    "function_call": "function call",
-    "custom_tool_call": "custom tool call",
-    "tool_search_call": "tool search call",
-    "computer_call": "computer call",
-    "local_shell_call": "local shell call",
-    "shell_call": "shell call",
-    "apply_patch_call": "apply patch call",
-}
-"""Calls that the program answers, by their type, as OpenAI's texts name them."""
-
-OUTPUT_TO_CALLS: Mapping[str, tuple[str, ...]] = {
-    # A function output answered a tool search in one accepted recording.
-    "function_call_output": ("function_call", "tool_search_call"),
-    "custom_tool_call_output": ("custom_tool_call",),
-    "tool_search_output": ("tool_search_call",),
-    "computer_call_output": ("computer_call",),
-    "local_shell_call_output": ("local_shell_call",),
-    "shell_call_output": ("shell_call",),
-    "apply_patch_call_output": ("apply_patch_call",),
-}
-"""Which calls an output can answer, by their types."""
-OUTPUT_WORDS: Mapping[str, str] = {
-    "tool_search_output": "tool search call",
-    "local_shell_call_output": "local shell call",
-    "computer_call_output": "computer call",
-}
-"""How OpenAI's texts name an output, where they don't use the type itself."""
-AFTER_REASONING = frozenset(
-    "reasoning function_call custom_tool_call tool_search_call computer_call local_shell_call "
-    "shell_call apply_patch_call web_search_call file_search_call code_interpreter_call "
-    "image_generation_call mcp_call mcp_list_tools mcp_approval_request program compaction "
-    "item_reference".split()
+from lutumpy.rules.openai.responses.kinds import (
+    OUTPUT_TO_CALLS,
+    calls_of_output,
+    id_of_call,
+    is_by_model,
+    is_call,
+    is_led_to,
+    is_unknown_call,
+    kind_of_item,
+    waits_for_output,
+    words_of_call,
+    words_of_output,
 )
-"""Items that may follow reasoning, besides a message with its id [recorded]."""
+from lutumpy.rules.problem import Certainty, Problem, items, text
 
 
 def check_sequence(
@@ -78,8 +55,7 @@ def _typed_items(entries: Any) -> list[tuple[int, str, Mapping[str, Any]]]:
     found: list[tuple[int, str, Mapping[str, Any]]] = []
     for index, item in enumerate(items(entries)):
         if isinstance(item, Mapping):
-            kind = text(item.get("type")) or ("message" if "role" in item else "item_reference")
-            found.append((index, kind, item))
+            found.append((index, kind_of_item(item), item))
     return found
 
 
@@ -117,13 +93,10 @@ def _check_reasoning_followed(entries: Any) -> list[Problem]:
         after = listed[number + 1] if number + 1 < len(listed) else None
         certainty: Certainty = "refused"
         if after is not None:
-            if after[1] in AFTER_REASONING:
+            if is_led_to(after[2]):
                 continue
-            if after[1] == "message" and after[2].get("role") == "assistant":
-                if after[2].get("id") is not None:
-                    continue
-                if after[2].get("type") == "message":
-                    certainty = "some"
+            if is_by_model(after[2]) and after[2].get("type") == "message":
+                certainty = "some"
         item_id = text(item.get("id"))
         if item_id is None:
             certainty = "some"
@@ -180,11 +153,11 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     between = False
     for index, kind, item in _typed_items(entries):
         where = f"input[{index}]"
-        call_id = text(item.get("call_id"))
+        call_id = id_of_call(item)
         if call_id is None:
             between = bool(waiting)
             continue
-        if kind in CALL_WORDS:
+        if is_call(kind):
             if between and waiting:
                 found.append(_interleaved(where, waiting))
                 waiting, between = {}, False
@@ -197,13 +170,12 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
                 found.append(Problem(rule, where, message, "some", call_ids=ids, tools=tools))
                 if any(other.kind == kind for other in calls[call_id]):
                     continue
-            # A search for tools that the provider runs itself needs no output of ours.
-            needs = kind != "tool_search_call" or item.get("execution") == "client"
+            needs = waits_for_output(item)
             call = _Call(where, kind, call_id, needs, tools)
             calls.setdefault(call_id, []).append(call)
             if needs:
                 waiting[call_id] = call
-        elif kind in OUTPUT_TO_CALLS:
+        elif calls_of_output(kind):
             found += _check_output(where, kind, call_id, calls, outputs, server_held_prefix)
             outputs.add((kind, call_id))
             waiting, between = {}, False
@@ -256,12 +228,13 @@ def _check_approvals(entries: Any, server_held_prefix: bool) -> list[Problem]:
 
 
 def _unanswered(call: _Call) -> Problem:
-    message = f"No tool output found for {CALL_WORDS[call.kind]} {call.call_id}."
+    message = f"No tool output found for {words_of_call(call.kind)} {call.call_id}."
     return Problem(
         "responses.output_for_call",
         call.position,
         message,
-        "refused",
+        # Whether the provider has run a call of an unknown kind itself is not known.
+        "some" if is_unknown_call(call.kind) else "refused",
         param="input",
         call_ids=(call.call_id,),
         tools=call.tools,
@@ -286,7 +259,7 @@ def _check_output(
 ) -> list[Problem]:
     ids = (call_id,)
     same_id = calls.get(call_id, [])
-    fitting = [call for call in same_id if call.kind in OUTPUT_TO_CALLS[kind]]
+    fitting = [call for call in same_id if call.kind in calls_of_output(kind)]
     # Where calls of several types share an id, the output is for the one that waits for it.
     waiting = [call for call in fitting if call.needs_output and not call.answered]
     call = next(iter(waiting or fitting), None)
@@ -300,11 +273,7 @@ def _check_output(
         return []
     if not same_id and server_held_prefix:
         return []
-    if kind in ("function_call_output", "custom_tool_call_output"):
-        words = kind.removesuffix("_call_output").replace("_", " ")
-        message = f"No tool call found for {words} call output with call_id {call_id}."
-    else:
-        word = OUTPUT_WORDS.get(kind, kind.removesuffix("_output").replace("_", " "))
-        message = f"No tool call found for {word} output with call_id {call_id}."
+    message = f"No tool call found for {words_of_output(kind)} with call_id {call_id}."
+    certainty: Certainty = "refused" if kind in OUTPUT_TO_CALLS else "some"
     rule = "responses.call_for_output"
-    return [Problem(rule, where, message, "refused", param="input", call_ids=ids)]
+    return [Problem(rule, where, message, certainty, param="input", call_ids=ids)]

@@ -1,0 +1,10 @@
+"""The names of functions, as this API is told of them."""
+
+from __future__ import annotations
+
+from lutumpy.core.tool_names import ToolNames
+from lutumpy.rules.gemini.limits import DECLARED_NAME, MAX_NAME
+
+__all__ = ["TOOL_NAMES"]
+
+TOOL_NAMES = ToolNames(DECLARED_NAME, MAX_NAME)

@@ -1,0 +1,139 @@
+"""Calls of kinds that nobody knows: what looks like one, and which of them wait for an answer.
+
+An API gets new kinds of calls while programs with an older library ask it. What looks like a call
+and isn't answered in the same reply is a call for the client all the same: it becomes an issue
+(rule C8), so that a loop goes on and the next request holds an answer to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from lutumpy.core.items import Block, CallBlock
+from lutumpy.plain.json_values import clean_text, encode_text
+
+__all__ = ["UnknownCalls", "has_outcome", "unknown_call", "wanted_by"]
+
+# Where APIs write what a call is to do, in the order of preference, and what came of one.
+_WANTED = ("arguments", "input", "args", "parameters", "operation", "action", "actions")
+_OUTCOMES = ("output", "outputs", "result", "results", "response", "content", "error")
+
+
+def has_outcome(item: Mapping[str, Any]) -> bool:
+    """Whether an item says what came of a call: an output, or a call that the provider has run."""
+    return any(item.get(field) is not None for field in _OUTCOMES)
+
+
+def wanted_by(item: Mapping[str, Any]) -> Any:
+    """What a call is to do, wherever it says so; `None` if nowhere."""
+    return next((item[field] for field in _WANTED if item.get(field) is not None), None)
+
+
+def unknown_call(
+    kind: str,
+    item: Mapping[str, Any],
+    call_id: Any,
+    position: int,
+    id_field: str | None = None,
+    *,
+    name_tells: bool = False,
+) -> CallBlock | None:
+    """The call in a block of no known kind; `None` if it doesn't look like one.
+
+    Args:
+        kind: The provider's word for the block.
+        item: What the block holds.
+        call_id: Its id, of any type.
+        position: The block's index in the native form.
+        id_field: Where its id stands there, if not where those of other calls do.
+        name_tells: Nothing but a call has a name in this API.
+    """
+    name, wanted = item.get("name"), wanted_by(item)
+    known_id = call_id if isinstance(call_id, str) else ""
+    known_name = name if isinstance(name, str) else ""
+    says_what = isinstance(wanted, (dict, str, list))
+    # An id alone has every item, and a name many: a call has two of the three.
+    signs = bool(known_id) + bool(known_name) + says_what
+    if has_outcome(item) or not (signs >= 2 or (name_tells and known_name)):
+        return None
+    if wanted is None:
+        arguments = ""
+    else:
+        arguments = wanted if isinstance(wanted, str) else encode_text(wanted)
+    return CallBlock(
+        clean_text(known_id),
+        clean_text(known_name or kind),
+        clean_text(arguments),
+        clean_text(kind),
+        as_object=True,
+        position=position,
+        id_field=id_field,
+    )
+
+
+class UnknownCalls:
+    """What looks like calls in a reply, until it is known what the provider has run itself.
+
+    Args:
+        results: In a history, the ids of the calls that have results there, or their names where
+            they have no ids: what has none is not a call then. `None` for a reply, whose calls have
+            no results yet.
+    """
+
+    __slots__ = ("_answered", "_found", "_results")
+
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
+        self._found: list[tuple[int, CallBlock]] = []
+        self._answered: set[str] = set()
+        self._results = results
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, place: int, call: CallBlock) -> None:
+        """Note what looks like a call.
+
+        Args:
+            place: Its index among the blocks of the turn.
+            call: The call that it would be.
+        """
+        self._found.append((place, call))
+
+    def note_answer(self, call_id: Any) -> None:
+        """Note that the reply holds an answer to the call of this id, of any type."""
+        if isinstance(call_id, str):
+            self._answered.add(clean_text(call_id))
+
+    def ids(self) -> set[str]:
+        """The ids of those that nothing answers so far."""
+        return {call.id for _, call in self._found} - self._answered
+
+    def settle(self, blocks: list[Block], calls: list[CallBlock]) -> list[CallBlock]:
+        """Put the calls that nothing answers among the others, in the order of the reply.
+
+        Args:
+            blocks: The blocks of the turn, changed here.
+            calls: The calls among them, changed here.
+
+        Returns:
+            The calls that were put there.
+        """
+        found, self._found = self._found, []
+        waiting = [(place, call) for place, call in found if self._waits(call)]
+        for place, call in waiting:
+            blocks[place] = call
+            calls.append(call)
+        if waiting:
+            calls.sort(key=_position_of)
+        return [call for _, call in waiting]
+
+    def _waits(self, call: CallBlock) -> bool:
+        if self._results is not None:
+            return (call.id or call.name) in self._results
+        return not call.id or call.id not in self._answered
+
+
+def _position_of(call: CallBlock) -> int:
+    return call.position

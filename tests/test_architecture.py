@@ -6,11 +6,13 @@ Imports count wherever they stand: inside functions and under `TYPE_CHECKING` as
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from each_case import each
 
 from lutumpy.apis import api_names, api_row
 
@@ -277,11 +279,18 @@ def absolute(name: str, node: ast.ImportFrom) -> str:
     return ".".join([*package, *([node.module] if node.module else [])])
 
 
-IMPORTS = {name: list(imports(name)) for name in MODULES}
-OURS = {
-    name: {found.module for found in IMPORTS[name] if found.module in MODULES} - {name}
-    for name in MODULES
-}
+# Read when a test first asks: whoever only collects the tests needs no module parsed.
+@functools.cache
+def all_imports() -> Mapping[str, list[Import]]:
+    return {name: list(imports(name)) for name in MODULES}
+
+
+@functools.cache
+def own_imports() -> Mapping[str, set[str]]:
+    return {
+        name: {found.module for found in listed if found.module in MODULES} - {name}
+        for name, listed in all_imports().items()
+    }
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
@@ -306,18 +315,18 @@ def test_every_part_of_the_package_is_in_the_table() -> None:
     assert {part_of(name) for name in MODULES} == {*FLOORS} | OPT_IN
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in FLOORS])
+@each("name", [name for name in MODULES if part_of(name) in FLOORS])
 def test_a_module_imports_what_stands_on_its_floor_or_below(name: str) -> None:
     floor = FLOORS.index(part_of(name))
-    for found in IMPORTS[name]:
+    for found in all_imports()[name]:
         if found.top == "lutumpy":
             where = f"{name}, line {found.line}: {found.module}"
             assert found.part in FLOORS[: floor + 1], f"{where}: not on a floor below"
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in OPT_IN])
+@each("name", [name for name in MODULES if part_of(name) in OPT_IN])
 def test_an_opt_in_part_imports_public_names(name: str) -> None:
-    for found in IMPORTS[name]:
+    for found in all_imports()[name]:
         if found.top != "lutumpy" or found.part == part_of(name):
             continue
         if found.module not in DOORS | PLAIN_TOOLS and (name, found.module) not in EXCEPTIONS:
@@ -325,14 +334,14 @@ def test_an_opt_in_part_imports_public_names(name: str) -> None:
 
 
 def test_every_exception_is_needed() -> None:
-    unused = [pair for pair in EXCEPTIONS if pair[1] not in OURS.get(pair[0], set())]
+    unused = [pair for pair in EXCEPTIONS if pair[1] not in own_imports().get(pair[0], set())]
     assert unused == []
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in FLOORS])
+@each("name", [name for name in MODULES if part_of(name) in FLOORS])
 def test_a_module_imports_only_the_packages_that_its_part_may(name: str) -> None:
     allowed = {"__future__", "lutumpy", *THIRD_PARTY.get(part_of(name), ())}
-    for found in IMPORTS[name]:
+    for found in all_imports()[name]:
         known = found.top in sys.stdlib_module_names or found.top in allowed
         assert known, f"{name}, line {found.line}: {found.module}"
 
@@ -341,7 +350,7 @@ def test_a_module_imports_only_the_packages_that_its_part_may(name: str) -> None
 def test_one_provider_knows_nothing_of_another(part: str) -> None:
     for name in MODULES:
         mine = provider_of(name) if part_of(name) == part else None
-        for found in IMPORTS[name] if mine else ():
+        for found in all_imports()[name] if mine else ():
             assert provider_of(found.module) in (None, mine), f"{name} imports {found.module}"
 
 
@@ -380,7 +389,8 @@ NAMES: Mapping[str, str] = {
 LATER = {"lutumpy.apis", "lutumpy.rules.hosts"}
 
 
-def names_of_providers(name: str) -> set[str]:
+@functools.cache
+def names_of_providers(name: str) -> frozenset[str]:
     """The words in names and texts of a module's code; what comments and docstrings say is free."""
     tree = ast.parse(MODULES[name].read_text())
     said = {
@@ -388,7 +398,7 @@ def names_of_providers(name: str) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    found: list[str] = [each.module for each in IMPORTS[name]]
+    found: list[str] = [each.module for each in all_imports()[name]]
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             found.append(node.value)
@@ -397,7 +407,7 @@ def names_of_providers(name: str) -> set[str]:
             found += [text for text in texts if text is not None]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.append(node.name)
-    return {word for word in WORDS for text in found if word in text.lower()}
+    return frozenset(word for word in WORDS for text in found if word in text.lower())
 
 
 def is_home(name: str) -> bool:
@@ -423,13 +433,15 @@ def test_no_file_but_its_own_names_a_provider() -> None:
 
 
 def test_only_hooks_know_pluggy() -> None:
-    users = {part_of(name) for name in MODULES for found in IMPORTS[name] if found.top == "pluggy"}
+    users = {
+        part_of(name) for name in MODULES for found in all_imports()[name] if found.top == "pluggy"
+    }
     assert users == {"hooks"}
 
 
 def test_nothing_imports_the_command_line_but_its_entry_points() -> None:
     for name in MODULES:
-        for found in IMPORTS[name]:
+        for found in all_imports()[name]:
             if found.part == "demo":
                 assert part_of(name) in {"cli", "demo"}
             if found.part == "cli":
@@ -437,12 +449,12 @@ def test_nothing_imports_the_command_line_but_its_entry_points() -> None:
 
 
 def test_no_circle_of_imports_has_more_than_two_files() -> None:
-    assert [group for group in circles(OURS) if len(group) > 2] == []
+    assert [group for group in circles(own_imports()) if len(group) > 2] == []
 
 
 def test_no_circle_of_imports_leads_through_several_folders() -> None:
     folders: dict[str, set[str]] = {}
-    for name, others in OURS.items():
+    for name, others in own_imports().items():
         mine = folders.setdefault(part_of(name), set())
         mine |= {part_of(other) for other in others} - {part_of(name)}
     assert circles(folders) == []
@@ -453,7 +465,7 @@ def test_circles_are_found() -> None:
     assert circles(graph) == [["a", "b", "c"], ["e", "f"]]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_a_module_has_one_subject(name: str) -> None:
     lines = len(MODULES[name].read_text().splitlines())
     assert lines <= LONGEST_MODULE, f"{name} has {lines} lines: look for the seam"

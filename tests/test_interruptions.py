@@ -7,12 +7,13 @@ is compared with one that was never interrupted: before the step, or after it.
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, coroutine
 from typing import Any
 
@@ -177,16 +178,23 @@ def sent(session: Session) -> dict[str, Any]:
     A copy says so, so that nothing of the session changes.
     """
     dump = session.dump()
-    twin = Session.load(json.dumps(dump))
-    twin.push_user("And now?")
-    bodies = {
-        api: json.dumps(adapter.request(twin.transcript, Tools.offer()))
-        for api, adapter in ADAPTERS.items()
-    }
+    bodies = sent_after_loading(json.dumps(dump))
     # A request that was cut off was sent all the same, so it is listed among those whose cost is
     # unknown (rule U1).
     assert len(dump.pop("unsettled")) <= 1
     return {**bodies, "dump": json.dumps(dump)}
+
+
+# Nearly all places of a step leave the same few dumps behind, and loading one takes most of a try.
+@functools.lru_cache(maxsize=64)
+def sent_after_loading(dump: str) -> Mapping[str, str]:
+    """What a session that is loaded from a dump sends to each API."""
+    twin = Session.load(dump)
+    twin.push_user("And now?")
+    return {
+        api: json.dumps(adapter.request(twin.transcript, Tools.offer()))
+        for api, adapter in ADAPTERS.items()
+    }
 
 
 def without_usage(dump: str) -> str:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from each_case import each
 from histories import (
     ADAPTERS,
     BESIDE,
@@ -40,7 +41,7 @@ from lutumpy.testing import Reply, ScriptedModel
 Json = Any
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
+@each("row", ROWS, name_of)
 def test_a_recorded_history_is_written_back_unchanged_R1(row: dict[str, Json]) -> None:
     transcript = read(row)
     expected = as_text(row["system"], row["history"])
@@ -48,7 +49,7 @@ def test_a_recorded_history_is_written_back_unchanged_R1(row: dict[str, Json]) -
     assert written(row["api"], transcript.fork()) == expected
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
+@each("row", ROWS, name_of)
 def test_a_dump_of_it_sends_the_same_bytes_to_every_api_R4(row: dict[str, Json]) -> None:
     transcript = read(row)
     loaded = Session.load(json.dumps(Session(transcript).dump())).transcript
@@ -57,7 +58,7 @@ def test_a_dump_of_it_sends_the_same_bytes_to_every_api_R4(row: dict[str, Json])
         assert written(api, loaded) == written(api, transcript)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["status"] == 200], ids=name_of)
+@each("row", [row for row in ROWS if row["status"] == 200], name_of)
 def test_the_request_holds_it_where_it_goes_on(row: dict[str, Json]) -> None:
     """K5: it goes on like any other transcript, and what was read stays as it was."""
     api, transcript = row["api"], read(row)

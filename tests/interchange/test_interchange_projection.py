@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from each_case import each
 from histories import ADAPTERS, HISTORIES, ROWS, body_of, name_of, read, refused
 from hypothesis import HealthCheck, given, settings
 from profiles import examples
@@ -21,7 +22,7 @@ PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
 PNG_URL = "data:image/png;base64,iVBORw=="
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
+@each("row", ROWS, name_of)
 def test_a_recorded_history_is_taken_by_the_other_apis(row: dict[str, Json]) -> None:
     transcript = read(row)
     for api in ADAPTERS.keys() - {row["api"]}:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from each_case import each
 from histories import (
     ADAPTERS,
     HISTORIES,
@@ -471,7 +472,7 @@ def starts_with_user(found: TranscriptRound) -> bool:
     )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["status"] == 200], ids=name_of)
+@each("row", [row for row in ROWS if row["status"] == 200], name_of)
 def test_windows_of_recorded_histories_are_taken_by_the_other_apis(row: dict[str, Json]) -> None:
     transcript = read(row)
     for window in (

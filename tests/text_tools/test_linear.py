@@ -6,9 +6,11 @@ It is counted in characters looked at.
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any
 
 import pytest
+from each_case import each
 from text_toolkit import Tools, answers, asked, call
 
 from lutumpy import NeedsTools
@@ -150,9 +152,8 @@ def spent(work: list[int], make: Any, text: str, size: int) -> int:
     return work[0]
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("size", [1, 7, 1_000_000], ids=["letters", "pieces", "whole"])
+@each("kind, prefix", product(HOSTILE, PREFIXES))
 def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: int) -> None:
     unit = HOSTILE[kind]
     texts = [PREFIXES[prefix] + unit * (length // len(unit)) for length in (1_500, 3_000)]
@@ -163,11 +164,14 @@ def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: 
     assert whole <= 40 * len(texts[1])
 
 
-@pytest.mark.parametrize(
-    "unit", [f"{A}, ", "\\ud83d", "\\n", "x", " ", "[", '"a":', "`", '", "text": "']
-)
-@pytest.mark.parametrize("prefix", ["", '{"answer": "', '{"answer": [', '{"answer": ', '{"'])
 @pytest.mark.parametrize("size", [1, 7, 1_000_000], ids=["letters", "pieces", "whole"])
+@each(
+    "unit, prefix",
+    product(
+        [f"{A}, ", "\\ud83d", "\\n", "x", " ", "[", '"a":', "`", '", "text": "'],
+        ["", '{"answer": "', '{"answer": [', '{"answer": ', '{"'],
+    ),
+)
 def test_s3_guided_answers_are_linear(work: list[int], unit: str, prefix: str, size: int) -> None:
     half, whole = (
         spent(work, GuidedAnswers, prefix + unit * (n // len(unit)), size) for n in (1_500, 3_000)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -34,10 +42,8 @@ from lutumpy.testing.script import (
 __all__ = ["ScriptEntry", "ScriptedModel"]
 
 StreamEntry: TypeAlias = "dict[str, Any] | Failure"
-# A list of dictionaries alone is no list of both to type checkers.
-ScriptAnswer: TypeAlias = (
-    "Reply | Failure | dict[str, Any] | bytes | str | list[dict[str, Any]] | list[StreamEntry]"
-)
+# To type checkers, a list of dictionaries alone is a sequence of both, and not a list of both.
+ScriptAnswer: TypeAlias = "Reply | Failure | dict[str, Any] | bytes | str | Sequence[StreamEntry]"
 # The body is a dictionary to type checkers too, so that a function may take it as one.
 ScriptEntry: TypeAlias = "ScriptAnswer | Callable[[Api, dict[str, Any]], ScriptAnswer]"
 
@@ -145,7 +151,7 @@ class ScriptedModel:
                 model=answer.model or self.model,
                 body=request.shape,
             )
-        elif isinstance(answer, list):
+        elif isinstance(answer, (list, tuple)):
             raise AdapterError(
                 f"{self.api}: the script has stream events for a turn without stream",
                 provider=self.api,
@@ -170,7 +176,7 @@ class ScriptedModel:
 
     def events(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
-    ) -> list[dict[str, Any]] | list[StreamEntry]:
+    ) -> Sequence[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
         request = self._take_request(transcript, offering, options, stream=True)
         answer = self._take_answer(request)
@@ -183,7 +189,7 @@ class ScriptedModel:
                     body=request.shape,
                 ),
             ]
-        if not isinstance(answer, list):
+        if not isinstance(answer, (list, tuple)):
             raise AdapterError(
                 f"{self.api}: a streamed turn needs a Reply or a list of events in the script, "
                 f"not {type(answer).__name__}",
@@ -253,7 +259,7 @@ class ScriptedModel:
 
     def _take_answer(
         self, request: _Request
-    ) -> Reply | dict[str, Any] | bytes | str | list[dict[str, Any]] | list[StreamEntry]:
+    ) -> Reply | dict[str, Any] | bytes | str | Sequence[StreamEntry]:
         if not self._script:
             raise AdapterError(
                 f"{self.api}: the script has no answer left for request {self.requested}",

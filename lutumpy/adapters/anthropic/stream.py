@@ -47,7 +47,7 @@ from lutumpy.adapters.anthropic.decode import (
     finish_of,
     refusal_text,
 )
-from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta, known_delta
+from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.core.items import AssistantTurn, TextBlock
@@ -356,7 +356,6 @@ class MessagesStreamDecoder:
         delta = event.get("delta")
         if not isinstance(delta, dict) or not isinstance(kind := delta.get("type"), str):
             return
-        kind = known_delta(kind, delta)
         block = self._find_block(event)
         if block is None:
             beginning = BEGINNINGS.get(kind)

@@ -48,22 +48,6 @@ def known_delta(kind: str, delta: Mapping[str, Any]) -> str:
     return next((_TELLING[field] for field in _TELLING if isinstance(delta.get(field), str)), kind)
 
 
-# The field that tells what a delta of no known kind is.
-_TELLING = {
-    "partial_json": "input_json_delta",
-    "text": "text_delta",
-    "thinking": "thinking_delta",
-    "signature": "signature_delta",
-}
-
-
-def known_delta(kind: str, delta: Mapping[str, Any]) -> str:
-    """The kind of a delta: its own, or what its fields say where nobody knows that."""
-    if kind in _BELONGS or kind == "input_json_delta":
-        return kind
-    return next((_TELLING[field] for field in _TELLING if isinstance(delta.get(field), str)), kind)
-
-
 class StreamedBlock:
     """A content block as far as it has arrived.
 

@@ -103,19 +103,6 @@ class ConverseStreamDecoder:
             self._take("messageStop", event, deltas)
         elif event.get("usage") is not None:
             self._note(event, ())
-        else:
-            self._take_unknown(event, deltas)
-
-    def _take_unknown(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:
-        """Take an event of no known name by what it holds: nothing of a call may be lost."""
-        if isinstance(event.get("start"), Mapping):
-            self._take_start(event, deltas)
-        elif isinstance(event.get("delta"), Mapping):
-            self._add_delta(event, deltas)
-        elif isinstance(event.get("stopReason"), str):
-            self._take("messageStop", event, deltas)
-        elif event.get("usage") is not None:
-            self._note(event, ())
 
     def feed_arguments(self, chunk: Any) -> tuple[int, str] | None:
         """Take an event that is only a piece of a call's input; see `ArgumentsDecoder`."""

@@ -204,20 +204,6 @@ def _unknown_input(delta: Mapping[str, Any]) -> str:
     return ""
 
 
-def _unknown_input(delta: Mapping[str, Any]) -> str:
-    """What a delta of a call says under a key that nobody knows.
-
-    Arguments without it would be others than the model's: they are broken where it isn't the text
-    of an input.
-    """
-    for key, value in delta.items():
-        if isinstance(value, Mapping) and isinstance(piece := value.get("input"), str):
-            return piece
-        if value is not None:
-            return f" [{key}, which is not understood]"
-    return ""
-
-
 def _clean(value: Any) -> str:
     return json_values.clean_text(value) if isinstance(value, str) else ""
 

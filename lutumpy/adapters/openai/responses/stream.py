@@ -362,12 +362,6 @@ def _final_status(event: Mapping[str, Any]) -> str | None:
     return status if f"response.{status}" in _END else None
 
 
-def _final_status(event: Mapping[str, Any]) -> str | None:
-    """The status of the whole reply in an event of no known type; `None` if it has none."""
-    status = text(mapping(event.get("response")).get("status"))
-    return status if f"response.{status}" in _END else None
-
-
 def _report_text(
     entry: StreamedItem, part: str, delta: str, is_further: bool, out: list[Delta]
 ) -> None:

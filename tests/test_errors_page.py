@@ -29,6 +29,7 @@ PUBLIC = [
     "lutumpy.local",
     "lutumpy.loops",
     "lutumpy.mcp",
+    "lutumpy.openapi",
     "lutumpy.page",
     "lutumpy.testing",
     "lutumpy.text_tools",

@@ -314,7 +314,7 @@ class GuidedScanner(TextMachine):
         self._whole = [ParsedCall(one.name, written, "malformed", detail) for one in self._whole]
 
     def _release_whole(self) -> None:
-        self.calls += self._whole
+        self.calls.extend(self._whole)
         self._whole.clear()
 
     def _behind_value(self, text: str, pos: int, final: bool) -> int:

@@ -264,6 +264,7 @@ def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None
     except ValueError as error:
         raise SchemaError(f"its schema can't be used: {error}") from None
     outside: list[str] = []
+    keywords: dict[str, Any] | None = None if mask is None else {_LONG_LIST: _LongList}
 
     def refuse(uri: str) -> Any:
         outside.append(uri)
@@ -278,7 +279,7 @@ def _make_validator(document: Any, *, metaschemas: bool, mask: str | None = None
             registry=metaschema_registry() if metaschemas else None,
             # This engine takes linear time. It has no look-around and no back references.
             pattern_options=jsonschema_rs.RegexOptions(),
-            keywords=None if mask is None else {_LONG_LIST: _LongList},
+            keywords=keywords,
         )
     except jsonschema_rs.ValidationError as error:
         if outside:

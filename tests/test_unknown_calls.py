@@ -227,6 +227,20 @@ def test_what_the_provider_has_run_itself_is_not_a_call_whatever_its_kind_C8(
             assert json.dumps(entry) in sent
 
 
+def test_a_call_whose_id_comes_with_its_end_counts_when_that_is_known_S1() -> None:
+    """Hosts leave fields out of the beginning of an item."""
+    shell = item("shell_call", "a", action={"commands": ["ls"]})
+    for more in ([], [item("shell_call_output", "a", output=[])]):
+        reply, events = responses(shell, *more, FUNCTION)
+        for event in events:
+            if event["type"] == "response.output_item.added":
+                event["item"].pop("call_id")
+        turn, deltas = streamed("openai_responses", events)
+        assert turn == ADAPTERS["openai_responses"].response(reply)
+        done = [delta for delta in deltas if isinstance(delta, CallDone)]
+        assert [(delta.index, delta.call) for delta in done] == list(enumerate(turn.calls))
+
+
 def spoilt_deltas(api: str) -> list[list[dict[str, Any]]]:
     """Streams in which a piece of a call's arguments comes in a form that nobody knows."""
     if api == "anthropic_messages":

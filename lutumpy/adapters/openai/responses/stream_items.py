@@ -28,6 +28,9 @@ from lutumpy.rules.openai.responses.items import ITEM_TYPES
 
 __all__ = ["StreamedItem", "StreamedItems", "texts_of"]
 
+# Calls for the client of which nothing but their beginning has to be known.
+_TOLD_AT_ONCE = ("mcp_approval_request", "tool_search_call")
+
 # For each kind of part, the field of the item that it belongs to, and the field of its text.
 _PLACES = {
     "output_text": ("content", "text"),
@@ -201,10 +204,10 @@ class StreamedItems:
             # If a host leaves the beginning of an item out, the name comes with its end.
             return True if entry.done or text(entry.item.get("name")) else None
         found = is_for_client(entry.item, kind)
-        if entry.item.get("type") not in ITEM_TYPES and not entry.done:
-            return None  # what it is shows when all its fields are there
-        if found is None and entry.item.get("call_id") in self.outputs:
-            return False
+        if found is None:
+            return False if entry.item.get("call_id") in self.outputs else None
+        if not entry.done and (kind not in ITEM_TYPES or (found and kind not in _TOLD_AT_ONCE)):
+            return None  # fields that come with the end of the item may tell otherwise
         return found
 
 

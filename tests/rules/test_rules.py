@@ -133,6 +133,12 @@ def test_interleaved_thinking_lets_the_budget_reach_max_tokens() -> None:
     ):
         assert "anthropic.thinking" not in [problem.rule for problem in found]
     assert "anthropic.thinking" in [p.rule for p in anthropic.check_request(body, betas=["other"])]
+    # Whose headers aren't known may have asked for it, where there are tools to think between.
+    tools = [{"name": "look", "input_schema": {"type": "object"}}]
+    for offered, betas, sure in (([], None, True), (tools, None, False), (tools, [], True)):
+        found = anthropic.check_request({**body, "tools": offered}, betas=betas)
+        (thinking,) = [problem for problem in found if problem.rule == "anthropic.thinking"]
+        assert thinking.certainty == ("refused" if sure else "some")
     below = {**body, "thinking": {"type": "enabled", "budget_tokens": 2047}}
     assert "anthropic.thinking" not in [p.rule for p in anthropic.check_request(below)]
 

@@ -22,6 +22,7 @@ from lutumpy.rules.declared import declared_names, undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.problem import (
+    Certainty,
     Problem,
     is_array,
     is_number,
@@ -55,7 +56,7 @@ def check_request(
     *,
     issued: Mapping[str, str] | None = None,
     counted: bool = False,
-    betas: Collection[str] = (),
+    betas: Collection[str] | None = None,
     compatible: bool = False,
 ) -> list[Problem]:
     """Every problem of a request body, in the order in which the API would meet them. No JSON makes
@@ -65,7 +66,8 @@ def check_request(
         body: The request.
         issued: Signature to thinking text, of the blocks that the server knows to have written.
         counted: The request asks for its tokens to be counted, which takes fewer parameters.
-        betas: The beta features that the request's headers ask for, beside those in its body.
+        betas: The beta features that the request's headers ask for, beside those in its body;
+            `None` where the headers aren't known.
         compatible: The host is another than Anthropic: what only Anthropic is known to refuse has
             certainty "some".
     """
@@ -169,7 +171,7 @@ def _check_declared(messages: Any, tools: Sequence[Any]) -> list[Problem]:
 
 
 def _check_top_level(
-    body: Mapping[str, Any], counted: bool, betas: Collection[str]
+    body: Mapping[str, Any], counted: bool, betas: Collection[str] | None
 ) -> list[Problem]:
     required, known = (REQUIRED[1:], COUNT_PARAMETERS) if counted else (REQUIRED, PARAMETERS)
     found = [
@@ -187,9 +189,12 @@ def _check_top_level(
             shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0")
         )
     # Other hosts take the names of beta features in the body.
-    asked = [*betas, *items(body.get("anthropic_beta")), *items(body.get("betas"))]
-    interleaves = INTERLEAVED_THINKING in asked
-    found += _check_thinking(body.get("thinking"), None if interleaves else limit)
+    asked = [*(betas or ()), *items(body.get("anthropic_beta")), *items(body.get("betas"))]
+    # Thinking between calls may take more than one answer; without tools there is nothing between.
+    may_ask = betas is None and bool(items(body.get("tools")))
+    budget_certainty: Certainty = "some" if may_ask else "refused"
+    most = None if INTERLEAVED_THINKING in asked else limit
+    found += _check_thinking(body.get("thinking"), most, budget_certainty)
     effort = mapping(body.get("output_config"))
     refusal = (
         anthropic_models.effort_refusal(text(model), effort.get("effort"))
@@ -208,8 +213,14 @@ def _check_top_level(
     return found + check_requested(body)
 
 
-def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
-    """Problems of `thinking`; `limit` is `max_tokens` where the budget has to stay below it."""
+def _check_thinking(thinking: Any, limit: Any, certainty: Certainty) -> list[Problem]:
+    """Problems of `thinking`.
+
+    Args:
+        thinking: The field, of any type.
+        limit: `max_tokens`, where the budget has to stay below it.
+        certainty: How sure it is that it has to.
+    """
     if thinking is None:
         return []
     rule = "anthropic.thinking"
@@ -230,7 +241,7 @@ def _check_thinking(thinking: Any, limit: Any) -> list[Problem]:
         return [shape(rule, where, f"Input should be greater than or equal to {MIN_BUDGET}")]
     if is_number(limit) and limit <= budget:
         message = "`max_tokens` must be greater than `thinking.budget_tokens`."
-        return [Problem(rule, "max_tokens", message, "refused")]
+        return [Problem(rule, "max_tokens", message, certainty)]
     return []
 
 

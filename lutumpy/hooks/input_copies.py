@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=BaseToolCall)
 
-__all__ = ["NOT_COPIED", "changed_call", "copy_input", "copy_inputs", "replace_changed_calls"]
+__all__ = ["NOT_COPIED", "changed_call", "copy_input", "copy_inputs"]
 
 NOT_COPIED: Any = object()
 """In place of the copy, for a call that no hook looks at."""
@@ -90,36 +89,6 @@ def copy_inputs(
         else:
             copies.append(copy_input(value, call))
     return copies
-
-
-def replace_changed_calls(
-    before: Sequence[CallState], copies: Sequence[Any], after: list[CallState]
-) -> None:
-    """Put a new call in the place of each that was let pass with a changed input.
-
-    Args:
-        before: The states that `copy_inputs` was given.
-        copies: What it returned, with the changes of the hooks.
-        after: The states after the hooks, changed here.
-    """
-    for index, call in enumerate(before):
-        copy = copies[index]
-        if copy is NOT_COPIED or after[index] is not call:
-            continue
-        assert isinstance(call, BaseToolCall)
-        old = call.input
-        if old is copy:
-            continue
-        # As `_are_same`, for a flat input that is as it was: its values are the very same.
-        fields, copied = old.__dict__, copy.__dict__
-        if (
-            len(fields) == len(copied)
-            and all(map(is_, fields.values(), copied.values()))
-            and old.__pydantic_fields_set__ == copy.__pydantic_fields_set__
-            and old.__pydantic_extra__ is None
-        ):
-            continue
-        after[index] = changed_call(call, copy)
 
 
 def changed_call(call: C, copy: Any) -> C:

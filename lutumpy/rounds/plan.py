@@ -356,15 +356,17 @@ class ToolRoundPlan(OpenRound[C_co]):
         states: list[CallState],
         runs: tuple[Run, ...],
     ) -> None:
-        pending: Any = tuple(
-            [s for s in states if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest]
-        )
+        # A loop: before Python 3.12, a comprehension is a function that is entered.
+        pending: list[Any] = []
+        for state in states:
+            if isinstance(state, BaseToolCall) and type(state) is not ApprovalRequest:
+                pending.append(state)  # noqa: PERF401
         approvals: tuple[ApprovalRequest, ...] = ()
         if len(pending) + len(issues) < len(states):
             waiting = [s.call if isinstance(s, Held) else s for s in states]
             approvals = tuple([s for s in waiting if isinstance(s, ApprovalRequest)])
         super().__init__(answer, issues, states, runs, approvals)
-        self.pending = pending
+        self.pending = tuple(pending)
         self.held = self.handled = self.rejected = ()
         if len(pending) + len(issues) + len(approvals) < len(states):
             held: Any = [s.call for s in states if isinstance(s, Held)]

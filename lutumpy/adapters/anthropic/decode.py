@@ -158,10 +158,19 @@ class ContentReader:
         running: Ids of calls that the provider runs itself, and of which the answer holds no result
             yet.
         calls: The calls for the client among the blocks.
-        unknown_calls: What looks like one, of no known kind.
+        unknown_calls: What looks like one, of no known kind; `None` where nothing does.
     """
 
-    __slots__ = ("blocks", "calls", "dropped", "native", "position", "running", "unknown_calls")
+    __slots__ = (
+        "_results",
+        "blocks",
+        "calls",
+        "dropped",
+        "native",
+        "position",
+        "running",
+        "unknown_calls",
+    )
 
     def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.blocks: list[Block] = []
@@ -170,7 +179,8 @@ class ContentReader:
         self.running: set[str] = set()
         self.calls: list[CallBlock] = []
         self.position: int = 0
-        self.unknown_calls: UnknownCalls = UnknownCalls(results)
+        self.unknown_calls: UnknownCalls | None = None
+        self._results = results
 
     def read(self, block: Any) -> None:
         if not isinstance(block, dict):
@@ -204,7 +214,8 @@ class ContentReader:
         finish = finish_of(stop)
         if finish == "refusal" and not any(type(block) is TextBlock for block in self.blocks):
             self.blocks.append(RefusalBlock(refusal_text(reply.get("stop_details"))))
-        self.settle_calls(finish)
+        if self.unknown_calls is not None:
+            self.settle_calls(finish)
         results_only = bool(self.running) and (bool(self.calls) or finish == "paused")
         self._drop_cut_end(running=bool(self.running) and not results_only)
         residue = {key: value for key in _ANSWER_ONLY if (value := reply.get(key)) is not None}
@@ -230,7 +241,9 @@ class ContentReader:
             encode(residue) if residue else b"",
             finish in CUT,
             results_only,
-            input_transformations=input_transformations(reply),
+            input_transformations=input_transformations(reply)
+            if "input_transformations" in reply
+            else (),
         )
 
     def settle_calls(self, finish: FinishReason) -> None:
@@ -238,12 +251,13 @@ class ContentReader:
 
         Where the provider paused, it goes on with them itself.
         """
-        if not self.unknown_calls:
+        if self.unknown_calls is None:
             return
         if finish == "paused":
             self.running |= self.unknown_calls.ids()
         else:
             self.unknown_calls.settle(self.blocks, self.calls)
+            self.unknown_calls = None
 
     def _drop_cut_end(self, *, running: bool) -> None:
         """Leave out what an answer that broke off can't be replayed with.
@@ -346,10 +360,13 @@ class ContentReader:
                 self.running.add(call_id)
         elif isinstance(answered := block.get("tool_use_id"), str):
             self.running.discard(answered)
-            self.unknown_calls.note_answer(answered)
+            if self.unknown_calls is not None:
+                self.unknown_calls.note_answer(answered)
         elif kind not in BLOCK_TYPES:
             call = unknown_call(kind, block, block.get("id"), len(self.native))
             if call is not None:
+                if self.unknown_calls is None:
+                    self.unknown_calls = UnknownCalls(self._results)
                 self.unknown_calls.add(len(self.blocks), call)
         self.blocks.append(OpaqueBlock(clean_text(kind)))
         sent = self._clean_block(block, own=False)

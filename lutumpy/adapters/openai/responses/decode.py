@@ -105,7 +105,9 @@ def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> 
         response_id=text(reply.get("id")),
         residue=encode(reading.residue) if reading.residue else b"",
         cut=is_cut,
-        input_transformations=input_transformations(reply),
+        input_transformations=input_transformations(reply)
+        if "input_transformations" in reply
+        else (),
     )
 
 

@@ -141,7 +141,7 @@ def stream(api: str, events: list[Any]) -> None:
 def test_odd_replies_and_streams_raise_adapter_errors_alone_C8(api: Any) -> None:
     rng = random.Random(f"reply {api}")
     replies, streams = _replies(api), _streams(api)
-    for _ in range(examples(100)):
+    for _ in range(examples(200)):
         reply, events = spoilt(rng, rng.choice(replies)), list(rng.choice(streams))
         at = rng.randrange(len(events))
         events[at] = spoilt(rng, events[at])
@@ -160,7 +160,7 @@ def test_odd_histories_are_read_checked_mended_and_shown(api: Any) -> None:
     if api == "openai_responses":
         known += [[{"role": "user", "content": "x"}, *MORE_ITEMS]] * (len(known) // 4)
     rules = serving(api, "rules")
-    for _ in range(examples(50)):
+    for _ in range(examples(100)):
         history = spoilt(rng, rng.choice(known) if rng.random() < 0.6 else composed(api, rng))
         check_messages(api, history, system=rng.choice(ODD), tools=rng.choice([None, [], ODD]))
         rules.check_request({"model": "m", rules.SHAPE.messages_key: history})
@@ -193,7 +193,7 @@ def test_odd_parts_for_one_api_are_refused_and_raise_nothing(api: Any) -> None:
         for message in history if isinstance(history, list) else ():
             content = message.get(key)
             parts += [part for part in content or () if isinstance(part, dict)]
-    for _ in range(examples(150)):
+    for _ in range(examples(300)):
         part = spoilt(rng, rng.choice(parts))
         for place in ("message", "result"):
             rules.check_part(part, place)

@@ -97,7 +97,7 @@ def lone(problems: list[Problem]) -> int:
 def test_no_repair_leaves_reasoning_without_the_item_that_it_led_to() -> None:
     rng = random.Random(25)
     kinds: Counter[str] = Counter()
-    for _ in range(examples(500)):
+    for _ in range(examples(1000)):
         history = broken(rng)
         options: Json = {
             "server_held_prefix": rng.random() < 0.2,

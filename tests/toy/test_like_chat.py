@@ -128,7 +128,7 @@ def readings(api: str, history: History, *, thorough: bool) -> list[Any]:
 def test_it_changes_nothing_of_what_is_made_of_histories_of_the_built_in_apis(api: str) -> None:
     rng = random.Random(f"like {api}")
     recordings = [history for history in recorded(api) if isinstance(history, list)]
-    for _ in range(examples(120)):
+    for _ in range(examples(240)):
         history, thorough = damaged(rng, api, recordings), rng.random() < 0.5
         before = readings(api, history, thorough=thorough)
         with installed_api():

@@ -276,6 +276,14 @@ def test_the_older_form_beside_calls_is_answered_as_one_of_them_C8() -> None:
     assert [entry["id"] for entry in said["tool_calls"]] == [a["tool_call_id"] for a in answers]
 
 
+def test_a_call_of_an_unknown_type_says_what_it_wants_C8() -> None:
+    entry = {"id": "a", "type": "shell", "shell": {"name": "run", "action": {"commands": ["ls"]}}}
+    turn = decode({"content": None, "tool_calls": [entry]})
+    (found,) = turn.calls
+    assert (found.kind, found.name, found.arguments) == ("shell", "run", '{"commands":["ls"]}')
+    assert commit(turn)["messages"][1]["tool_calls"] == [entry]
+
+
 def test_answer_only_fields_are_kept_aside() -> None:
     turn = decode(
         {

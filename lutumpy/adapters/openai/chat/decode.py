@@ -24,6 +24,7 @@ from lutumpy.adapters.openai.reply_fields import (
     token_usage,
     without_nulls,
 )
+from lutumpy.adapters.unknown_calls import wanted_by
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -241,13 +242,15 @@ def decode_call(
     if kind is None:
         is_custom = not isinstance(function, dict) and filled(entry.get("custom"))
         kind = "custom" if is_custom else "function"
-    body = without_nulls(mapping(entry.get(kind) if kind in ("function", "custom") else function))
+    is_known = kind in ("function", "custom")
+    said = entry.get(kind)
+    body = without_nulls(mapping(said if is_known or isinstance(said, dict) else function))
     body.pop("parsed_arguments", None)
     key = "input" if kind == "custom" else "arguments"
     name = name_text(model_text(text(body.get("name"))))
-    arguments = model_text(body.get(key))
+    arguments = model_text(body.get(key) if is_known else wanted_by(body))
     sent["type"] = kind
-    if kind in ("function", "custom"):
+    if is_known:
         missing = "" if kind == "custom" else "{}"
         sent[kind] = {**body, "name": name or UNNAMED, key: arguments if key in body else missing}
     calls.append(CallBlock(call_id, name, arguments, kind=kind, position=position))

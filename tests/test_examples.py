@@ -158,12 +158,23 @@ def own_logging() -> Iterator[None]:
         logger.handlers = handlers
 
 
+@contextlib.contextmanager
+def own_environment() -> Iterator[None]:
+    """What a program puts into its environment is gone with it."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def run_here(
     case: Case, arguments: list[str], given: str = "", **more: str
 ) -> tuple[int, str, str]:
     """As `run`, in this process: the SDKs are imported once and not for each example."""
     out, err, status = io.StringIO(), io.StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, own_logging():
+    with pytest.MonkeyPatch.context() as patch, own_logging(), own_environment():
         patch.syspath_prepend(str(ROOT))
         for name in [name for name in sys.modules if name.split(".")[0] == "examples"]:
             patch.delitem(sys.modules, name)

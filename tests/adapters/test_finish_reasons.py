@@ -68,9 +68,10 @@ def stop_reasons_of_converse() -> set[str]:
 
 
 def test_every_word_of_the_sdks_is_in_these_tables() -> None:
-    assert words_of(BetaStopReason) == set(ANTHROPIC)
-    assert stop_reasons_of_converse() == set(BEDROCK)
-    assert words_of(IncompleteDetails.model_fields["reason"].annotation) == set(RESPONSES)
+    """Older SDKs know fewer."""
+    assert words_of(BetaStopReason) <= set(ANTHROPIC)
+    assert stop_reasons_of_converse() <= set(BEDROCK)
+    assert words_of(IncompleteDetails.model_fields["reason"].annotation) <= set(RESPONSES)
 
 
 # --- answers of each API, whole and streamed ------------------------------------------------------

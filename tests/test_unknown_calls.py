@@ -227,6 +227,46 @@ def test_what_the_provider_has_run_itself_is_not_a_call_whatever_its_kind_C8(
             assert json.dumps(entry) in sent
 
 
+def test_the_pieces_of_an_unknown_block_of_converse_are_put_together_C8() -> None:
+    start = {"contentBlockIndex": 0, "start": {"fooUse": {"toolUseId": "a", "name": "look"}}}
+    deltas: list[dict[str, Any]] = [
+        {"fooUse": {"input": '{"path"', "step": 1}},
+        {"fooUse": {"input": ': "x"}', "step": 2, "none": None}},
+        {"newKey": {"note": "so "}, "other": None},
+        {"newKey": {"note": "far"}},
+        {"newKey": "text"},
+    ]
+    events = [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockStart": start},
+        *[{"contentBlockDelta": {"contentBlockIndex": 0, "delta": delta}} for delta in deltas],
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "tool_use"}},
+    ]
+    turn, _ = streamed("bedrock_converse", events)
+    whole = {"toolUseId": "a", "name": "look", "step": 2, "input": ARGUMENTS, "note": "so far"}
+    assert json.loads(turn.native) == [{"fooUse": whole}]
+    assert [json.loads(call.arguments) for call in turn.calls] == [ARGUMENTS]
+
+
+def test_arguments_of_converse_under_an_unknown_key_are_arguments_C8() -> None:
+    _, events = converse(tool_use("toolUse", "a"))
+    for piece in ({"newKey": None}, {"newKey": {"input": TEXT}}):
+        events.insert(3, {"contentBlockDelta": {"contentBlockIndex": 0, "delta": piece}})
+    del events[2]  # the piece under the known key
+    turn, _ = streamed("bedrock_converse", events)
+    assert [(call.kind, json.loads(call.arguments)) for call in turn.calls] == [
+        ("function", ARGUMENTS)
+    ]
+
+
+def test_what_says_nothing_of_what_is_wanted_is_a_call_by_id_and_name_C8() -> None:
+    turn = ADAPTERS["bedrock_converse"].response(
+        converse({"fooUse": {"toolUseId": "a", "name": "look"}})[0]
+    )
+    assert [(call.name, call.arguments) for call in turn.calls] == [("look", "")]
+
+
 def test_a_call_whose_id_comes_with_its_end_counts_when_that_is_known_S1() -> None:
     """Hosts leave fields out of the beginning of an item."""
     shell = item("shell_call", "a", action={"commands": ["ls"]})

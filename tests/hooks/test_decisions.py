@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hook_toolkit import (
@@ -21,13 +21,15 @@ from hook_toolkit import (
     Weather,
     start,
 )
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
 
 from lutumpy import (
     Complete,
     HookError,
+    NeedsTools,
     Reject,
     RunNormally,
+    Session,
     ToolInput,
     ToolMetadata,
     Toolset,
@@ -35,7 +37,8 @@ from lutumpy import (
     tool,
     tool_input,
 )
-from lutumpy.hooks.pipeline import copy_input
+from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks.input_copies import copy_input
 from lutumpy.testing import Call
 
 
@@ -86,6 +89,54 @@ def test_a_snapshot_is_taken_of_what_can_be_copied() -> None:  # H2
     odd.names.append("b")
     assert copy.names == ["a"]
     assert copy.lock is lock
+
+
+class Basket:
+    """A value that can't be copied."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.lock = threading.Lock()
+
+
+@tool_input(name="buy")
+class Buy(ToolInput[None]):
+    """Buy things."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    basket: Annotated[
+        Any,
+        AfterValidator(Basket),
+        WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+    ]
+
+
+class Shop(Toolset):
+    buy = tool(Buy)
+
+
+def test_hooks_see_what_cannot_be_copied_decoded_again_H2_K3a() -> None:
+    session = Session()
+    session.push_user("go")
+    call = {"id": "a", "function": {"name": "buy", "arguments": '{"basket": ["tea"]}'}}
+    reply = {"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]}
+    outcome = Shop.offer().read(OpenAIChat.response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    round = outcome.round
+
+    def add_milk(call: Any, *, fails: bool = False) -> Any:
+        call.input.basket.names.append("milk")
+        if fails:
+            raise ValueError("no")
+        return RunNormally(call.input)
+
+    with pytest.raises(HookError):
+        round.apply_hooks_sync(lambda call: add_milk(call, fails=True))
+    assert round.calls[0].input.basket.names == ["tea"]
+    plan = round.apply_hooks_sync(add_milk)
+    assert round.calls[0].input.basket.names == ["tea"]
+    assert plan.pending[0].input.basket.names == ["tea", "milk"]
+    plan.discard()
 
 
 async def test_a_hook_for_all_tools_is_given_a_call_of_its_own() -> None:  # H2

@@ -30,6 +30,7 @@ from lutumpy.models import (
 )
 from lutumpy.rules.shape import ApiRules
 from lutumpy.streaming import StreamDecoder
+from lutumpy.testing.own_words import OwnWords
 from lutumpy.testing.replies import Failure, Reply, read_script
 from lutumpy.testing.script import (
     Rendering,
@@ -96,6 +97,7 @@ class ScriptedModel:
         self._rendering: Rendering = rendering_of(self.api)
         self._shaping = shaping_keys(self.api)
         self._check = check
+        self._own_words = OwnWords()
         # Put together when somebody looks at them, and not checked requests only then.
         self._requests: deque[_Request] = deque(maxlen=keep)
         self._script: deque[ScriptEntry] = read_script(script)
@@ -220,9 +222,10 @@ class ScriptedModel:
         self.requested += 1
         self._requests.append(request)
         if self._check:
-            for problem in self._rules.check_request(request.body):
-                if problem.certainty == "refused":
-                    raise self._make_refusal(problem)
+            problems = self._rules.check_request(request.body)
+            refused = [problem for problem in problems if problem.certainty == "refused"]
+            if refused and not self._own_words.excuse(refused):
+                raise self._make_refusal(refused[0])
         return request
 
     def _prepare_request(
@@ -270,6 +273,8 @@ class ScriptedModel:
         answer = entry(self.api, request.fresh_body()) if callable(entry) else entry
         if isinstance(answer, Failure):
             raise self.error_of(answer)
+        if self._check:
+            self._own_words.note(answer)
         return answer
 
     def _make_refusal(self, problem: Problem) -> AdapterError:

@@ -27,6 +27,7 @@ from lutumpy.apis import Api, api_row, by_name, serves, serving
 from lutumpy.errors import Problem
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.testing.api_server import CREATE, ApiServer
+from lutumpy.testing.own_words import OwnWords
 from lutumpy.testing.replies import Failure, Reply, read_script
 
 try:
@@ -112,6 +113,7 @@ class WireServer:
         self._script: deque[Entry] = read_script(() if script is None else script)
         self._endless = script is None
         self._lock = threading.Lock()
+        self._own_words = OwnWords()
         self._requests: list[WireRequest] = []
         self._number = 0
         self._apis: list[ApiServer] = _make_servers()
@@ -249,11 +251,14 @@ class WireServer:
             server.complete_body(body, exchange.target.ids)
         with self._lock:
             problems = server.check(body, headers=exchange.request.headers)
-        response = exchange.refuse_problems(problems)
+            is_excused = self._own_words.excuse(problems)
+        response = None if is_excused else exchange.refuse_problems(problems)
         if response is not None:
             return response, problems
         try:
             answer = await self._next(server.api, body)
+            with self._lock:
+                self._own_words.note(answer)
             response, rendered, events = exchange.respond(answer, body)
             if rendered is not None:
                 with self._lock:

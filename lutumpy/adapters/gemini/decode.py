@@ -179,10 +179,13 @@ def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
 
 def is_cut(reply: Mapping[str, Any], calls: bool) -> bool:
     """Whether an answer broke off. One that announces calls and holds none did."""
-    finish = finish_of(reply, calls)
+    return _broke_off(finish_of(reply, calls), _reason_of(reply), calls)
+
+
+def _broke_off(finish: FinishReason, reason: str | None, calls: bool) -> bool:
     if finish in CUT or (finish == "tool_calls" and not calls):
         return True
-    return (_reason_of(reply) or "").upper() in _BROKEN_OFF
+    return reason is not None and reason.upper() in _BROKEN_OFF
 
 
 def usage_of(usage: Any) -> Usage:
@@ -263,9 +266,11 @@ class PartReader:
         text = part.get("text")
         call = field(part, "functionCall")
         if isinstance(call, dict):
-            if field(call, "partialArgs") is None:
+            # Asked without `field`, which most answers needn't enter here.
+            has_pieces = "partialArgs" in call or "partial_args" in call
+            if not has_pieces or field(call, "partialArgs") is None:
                 self._take_call(part, call)
-                self._came_whole = field(call, "args") is not None
+                self._came_whole = call.get("args") is not None
             elif self.is_stray(call):
                 self._refuse_last_call()
                 return False
@@ -397,7 +402,7 @@ class PartReader:
             request_id=request_id,
             response_id=response_id if isinstance(response_id, str) else None,
             residue=self._residue(reply),
-            cut=is_cut(reply, bool(calls)),
+            cut=_broke_off(finish, reason, bool(calls)),
         )
 
     def _residue(self, reply: Mapping[str, Any]) -> bytes:

@@ -7,14 +7,15 @@ and isn't answered in the same reply is a call for the client all the same: it b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from lutumpy.core.items import Block, CallBlock
+from lutumpy.core.streaming import CallDelta
 from lutumpy.plain.json_values import clean_text, encode_text
 
-__all__ = ["UnknownCalls", "has_outcome", "unknown_call", "wanted_by"]
+__all__ = ["UnknownCalls", "deltas_of_waiting", "has_outcome", "unknown_call", "wanted_by"]
 
 # Where APIs write what a call is to do, in the order of preference, and what came of one.
 _WANTED = ("arguments", "input", "args", "parameters", "operation", "action", "actions")
@@ -133,6 +134,19 @@ class UnknownCalls:
         if self._results is not None:
             return (call.id or call.name) in self._results
         return not call.id or call.id not in self._answered
+
+
+def deltas_of_waiting(calls: Sequence[CallBlock], reported: int) -> list[CallDelta]:
+    """Whole calls as deltas of a stream, for those that had to wait until their index was known.
+
+    Args:
+        calls: All calls of the reply.
+        reported: How many of them have deltas already.
+    """
+    return [
+        CallDelta(index, call.id, call.name, call.arguments, call.kind)
+        for index, call in enumerate(calls[reported:], reported)
+    ]
 
 
 def _position_of(call: CallBlock) -> int:

@@ -13,11 +13,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from copy import deepcopy
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -25,9 +25,6 @@ from pydantic import BaseModel
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
-
-if TYPE_CHECKING:
-    from lutumpy.hooks.pipeline import CallState, Chain
 
 C = TypeVar("C", bound=BaseToolCall)
 
@@ -50,22 +47,20 @@ _set_extra: Any = _SLOTS.__pydantic_extra__.__set__
 _set_private: Any = _SLOTS.__pydantic_private__.__set__
 
 
-def copy_inputs(
-    states: Sequence[CallState], chains: Mapping[str, Chain], policy: Chain | None
-) -> list[Any]:
+def copy_inputs(states: Sequence[object], hooked: Container[str] | None) -> list[Any]:
     """The inputs for the hooks to look at, and to change: one for each call of an answer.
 
     Args:
-        states: Every call of the answer; nothing of it is changed.
-        chains: The hooks by tool name; calls of tools without hooks aren't copied.
-        policy: The chain for calls of every tool, in place of `chains`.
+        states: Every call of the answer, pending or not; nothing of it is changed.
+        hooked: The names of the tools that have hooks; `None` for all. Inputs of other tools aren't
+            copied.
     """
     copies: list[Any] = []
     for call in states:
         if (
             not isinstance(call, BaseToolCall)  # decided, held or an issue
             or type(call) is ApprovalRequest  # hooks get these made anew
-            or (policy is None and call.metadata.name not in chains)
+            or (hooked is not None and call.metadata.name not in hooked)
         ):
             copies.append(NOT_COPIED)
             continue

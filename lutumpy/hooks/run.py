@@ -139,7 +139,7 @@ class HookRun:
         if self._sync:
             self._refuse_async_hooks(states)
         decided = list(states)
-        copies = copy_inputs(states, chains, policy)
+        copies = copy_inputs(states, chains if policy is None else None)
         for index, call in enumerate(decided):
             if not isinstance(call, BaseToolCall):
                 continue

@@ -50,6 +50,7 @@ from lutumpy.adapters.anthropic.decode import (
 from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta
 from lutumpy.adapters.anthropic.stream_events import read_event
 from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn, TextBlock
 from lutumpy.core.streaming import (
     CallDelta,
@@ -291,11 +292,8 @@ class MessagesStreamDecoder:
         """Report the calls that had to wait for the end: of no known kind, and those behind."""
         finish = finish_of(self._stop_reason)
         self._reader.settle_calls(finish)
-        calls = self._reader.calls
-        while self._calls < len(calls):
-            call = calls[self._calls]
-            deltas.append(CallDelta(self._calls, call.id, call.name, call.arguments, call.kind))
-            self._calls += 1
+        deltas += deltas_of_waiting(self._reader.calls, self._calls)
+        self._calls = len(self._reader.calls)
         self._read_closed_blocks(deltas)
 
     def _take_usage(self, usage: Any) -> None:

@@ -32,6 +32,7 @@ from lutumpy.adapters.bedrock.blobs import with_base64
 from lutumpy.adapters.bedrock.decode import API, REASONING, BlockReader, is_cut
 from lutumpy.adapters.bedrock.errors import event_error
 from lutumpy.adapters.bedrock.stream_blocks import StreamedBlock, kind_of_delta
+from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, Started, TextDelta
 from lutumpy.errors import AdapterError
@@ -215,11 +216,8 @@ class ConverseStreamDecoder:
     def _report_waiting_calls(self, deltas: list[Delta]) -> None:
         """Report the calls that had to wait for the end: of no known kind, and those behind."""
         self._reader.settle_calls()
-        calls = self._reader.calls
-        while self._calls < len(calls):
-            call = calls[self._calls]
-            deltas.append(CallDelta(self._calls, call.id, call.name, call.arguments, call.kind))
-            self._calls += 1
+        deltas += deltas_of_waiting(self._reader.calls, self._calls)
+        self._calls = len(self._reader.calls)
         self._read_closed(deltas)
 
     def _add_delta(self, event: Mapping[str, Any], deltas: list[Delta]) -> None:

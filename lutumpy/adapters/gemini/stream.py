@@ -37,9 +37,9 @@ from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
+from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (
-    CallDelta,
     CallDone,
     Delta,
     ReasoningDelta,
@@ -316,11 +316,8 @@ class GeminiStreamDecoder:
             self._report_calls(deltas)
 
     def _report_calls(self, deltas: list[Delta]) -> None:
-        calls = self._reader.calls
-        while self._reported < len(calls):
-            call = calls[self._reported]
-            deltas.append(CallDelta(self._reported, call.id, call.name, call.arguments, call.kind))
-            self._reported += 1
+        deltas += deltas_of_waiting(self._reader.calls, self._reported)
+        self._reported = len(self._reader.calls)
 
     def _report_done(self, deltas: list[Delta]) -> None:
         calls, waiting = self._reader.calls, bool(self._reader.unknown_calls)

@@ -43,6 +43,7 @@ from lutumpy.core.items import (
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai.responses.items import ITEM_TYPES
+from lutumpy.rules.openai.responses.kinds import CALL_WORDS
 
 __all__ = [
     "CALLS",
@@ -58,10 +59,7 @@ __all__ = [
 CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
 
 # Other calls that the client should run (rule C8).
-_CLIENT_RUN = frozenset(
-    "apply_patch_call computer_call local_shell_call mcp_approval_request shell_call "
-    "tool_search_call".split()
-)
+_CLIENT_RUN = frozenset([*CALL_WORDS, "mcp_approval_request"]) - CALLS.keys()
 _KNOWN = frozenset(ITEM_TYPES)
 # The status of a reply that is still being made, in the background.
 PENDING = ("queued", "in_progress")

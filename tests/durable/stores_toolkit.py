@@ -111,10 +111,13 @@ def commit_rounds(kind: str, place: str, number: int) -> None:
     anyio.run(work)
 
 
+SHORT_LEASE = 0.01  # seconds
+
+
 def commit_until_killed(kind: str, place: str, number: int) -> None:
     async def work() -> None:
         store = open_store(kind, place)
-        claim = await store.claim("s", lease=0.01)
+        claim = await store.claim("s", lease=SHORT_LEASE)
         assert isinstance(claim, Claim)
         while True:
             await store.record(claim, "call:x", {"outcome": "ok"})

@@ -19,6 +19,7 @@ from uuid import uuid4
 import anyio
 import pytest
 from stores_toolkit import (
+    SHORT_LEASE,
     asked,
     claimed,
     commit_rounds,
@@ -217,6 +218,7 @@ def test_kill_9_leaves_whole_rounds_and_no_lock_P3(place: tuple[str, str]) -> No
             (info,) = anyio.run(store.scopes)
             assert session.head.items == info.items == info.round > rounds
             rounds = info.round
+            time.sleep(SHORT_LEASE)  # what remains of the killed one's
             claim = anyio.run(partial(claimed, store))  # nothing is locked
             assert set(claim.records) <= {"call:x"}
             anyio.run(store.release, claim)

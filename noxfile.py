@@ -353,6 +353,32 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST, tags=["ci"])
+def counts(session: nox.Session) -> None:
+    """What a round, a tool and an import cost, counted: as tests/benchmarks/counts.json says."""
+    _install(session, "test")
+    session.run("python", "tests/benchmarks/counts.py", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+def speed(session: nox.Session) -> None:
+    """Another commit and this one, timed in turns: `nox -s speed -- REVISION [PART OF A NAME]`."""
+    if not session.posargs:
+        session.error("which commit to compare with: nox -s speed -- REVISION")
+    revision, *names = session.posargs
+    _install(session, "test")
+    other = Path(session.create_tmp()).resolve() / "other"
+    session.run("git", "worktree", "prune", external=True)
+    shutil.rmtree(other, ignore_errors=True)
+    session.run(
+        "git", "worktree", "add", "--force", "--detach", str(other), revision, external=True
+    )
+    try:
+        session.run("python", "tests/benchmarks/speed.py", str(other), *names)
+    finally:
+        session.run("git", "worktree", "remove", "--force", str(other), external=True)
+
+
+@nox.session(python=NEWEST, tags=["ci"])
 def acceptance(session: nox.Session) -> None:
     """The acceptance tests that stand beside the project, where there are any."""
     if not ACCEPTANCE.is_dir():

@@ -88,7 +88,8 @@ def answers(api: Api, width: int, rounds: int) -> list[dict[str, Any]]:
     ]
 
 
-async def lutumpy_loop(llm: Any) -> None:
+async def lutumpy_loop(llm: Any, *, pause: bool = False) -> Session:
+    """A loop as the quick start has it; with `pause` each round gives the event loop a turn."""
     session = Session()
     session.push_user("go")
     while True:
@@ -96,11 +97,13 @@ async def lutumpy_loop(llm: Any) -> None:
             case NeedsTools(round=round):
                 plan = await round.apply_hooks(HOOKS)
                 outputs = await _all([call.call() for call in plan.pending])
+                if pause:
+                    await asyncio.sleep(0)
                 plan.commit(
                     session, [c.complete(o) for c, o in zip(plan.pending, outputs, strict=True)]
                 )
             case Finished():
-                return
+                return session
 
 
 async def _all(work: list[Any]) -> list[Any]:
@@ -111,7 +114,7 @@ async def pass_on(call: Any, arguments: Any) -> None:
     return None
 
 
-async def by_hand(replies: list[dict[str, Any]]) -> None:
+async def by_hand(replies: list[dict[str, Any]], *, pause: bool = False) -> None:
     """The floor of the double: plain dictionaries, and a list of them as the next body."""
     history: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
     for reply in replies:
@@ -127,7 +130,10 @@ async def by_hand(replies: list[dict[str, Any]]) -> None:
             arguments: Any = VALIDATE.validate_json(call["function"]["arguments"])
             await pass_on(call, arguments)
             work.append(lookup(**arguments))
-        for call, output in zip(calls, await _all(work), strict=True):
+        outputs = await _all(work)
+        if pause:
+            await asyncio.sleep(0)
+        for call, output in zip(calls, outputs, strict=True):
             history.append({"role": "tool", "tool_call_id": call["id"], "content": output})
 
 
@@ -200,7 +206,7 @@ def client(api: Api, replies: list[bytes]) -> Any:
 
 
 async def seconds(
-    makes: list[Callable[[], Callable[[], Awaitable[None]]]], repeats: int
+    makes: list[Callable[[], Callable[[], Awaitable[object]]]], repeats: int
 ) -> list[float]:
     """The best time of several for each, taken in turns; what each needs is made beforehand, and
     not counted.
@@ -216,16 +222,18 @@ async def seconds(
     return best
 
 
-def sides(kind: str, width: int, rounds: int) -> list[Callable[[], Callable[[], Awaitable[None]]]]:
+def sides(
+    kind: str, width: int, rounds: int, *, pause: bool = False
+) -> list[Callable[[], Callable[[], Awaitable[object]]]]:
     """Ours, and the floor."""
     if kind == "double":
         replies = answers("openai_chat", width, rounds)
 
-        def ours() -> Callable[[], Awaitable[None]]:
+        def ours() -> Callable[[], Awaitable[object]]:
             llm = ScriptedModel(replies, check=False, keep=1)
-            return lambda: lutumpy_loop(llm)
+            return lambda: lutumpy_loop(llm, pause=pause)
 
-        return [ours, lambda: lambda: by_hand(replies)]
+        return [ours, lambda: lambda: by_hand(replies, pause=pause)]
     api: Api = "openai_chat" if kind == "openai" else "anthropic_messages"
     sent = [
         json.dumps(reply, separators=(",", ":")).encode() for reply in answers(api, width, rounds)
@@ -233,11 +241,11 @@ def sides(kind: str, width: int, rounds: int) -> list[Callable[[], Callable[[], 
     adapter: Any = OpenAIChat if kind == "openai" else AnthropicMessages
     path = "/chat/completions" if kind == "openai" else "/v1/messages"
 
-    def over_wire() -> Callable[[], Awaitable[None]]:
+    def over_wire() -> Callable[[], Awaitable[object]]:
         llm = adapter("m", client(api, sent))
         return lambda: lutumpy_loop(llm)
 
-    def floor() -> Callable[[], Awaitable[None]]:
+    def floor() -> Callable[[], Awaitable[object]]:
         made = client(api, sent)
         return lambda: joined(made, path, api)
 

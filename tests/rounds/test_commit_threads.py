@@ -126,7 +126,7 @@ def length_of(step: Step, event: str) -> int:
     end = 64
     while True:
         scene = Scene()
-        thread = SteppedThread(lambda: step(scene), end, event)
+        thread = SteppedThread(lambda: step(scene), end, event)  # noqa: B023
         thread.finish()
         if not thread.stopped:
             return end

@@ -158,7 +158,8 @@ class ItemStore:
 
     def holds(self, receipt: Receipt) -> bool:
         """Whether the change that came with this receipt was made."""
-        return receipt.written or self._state.receipt is receipt
+        # In this order: the next change marks it, and only then takes its place.
+        return self._state.receipt is receipt or receipt.written
 
     # --- what rounds need -------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -44,6 +44,8 @@ class Receipt:
 
     # Set by the next change; until then the state itself holds the receipt.
     written = False
+    # What makes the change, if that may still be running, in another thread.
+    writer: Generator[None, None, None] | None = None
 
 
 class State(NamedTuple):

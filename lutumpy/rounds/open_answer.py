@@ -16,20 +16,34 @@
 # What is hard is rule K3a: an exception may come out of any line, as those of signals do, and then
 # the session is as before the step or as after it. Two stores, "the transcript has it" and "this
 # object is closed", can be torn apart. So only the transcript says whether an answer is closed:
-# `write` and `discard` put a fresh receipt into the very change that they make, and `attempt` is
-# set before it. Whoever asks looks for that receipt; `closed` only remembers what was found. In the
-# same way a plan takes the place of its round by one store, of `holder`.
+# `write` and `discard` put a fresh receipt into the very change that they make. Whoever asks looks
+# for that receipt; `closed` only remembers what was found.
+#
+# The other hard thing is that of several threads exactly one closes an answer (rule K4), with a
+# global interpreter lock or without. So all that happens to an answer is one list of `steps`, and a
+# step is added by `dict.setdefault` with the next number as its key: that is one atomic operation,
+# and whoever finds the step of another thread there has lost. A step is
+#
+#   the token of the round or plan that holds the answer from now on, or
+#   an attempt to close it. Once its writer, a generator, runs no more, either the transcript holds
+#   its receipt, or an exception has cut it off and the next attempt may follow.
+#
+# A lock instead would stay locked where an exception comes between taking it and the `try`, and so
+# would a flag; a generator can't be running when nobody runs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
+from inspect import GEN_RUNNING, getgeneratorstate
+from typing import TypeAlias
 
 from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.transcript_state import Receipt
-from lutumpy.errors import StaleRoundError
+from lutumpy.errors import RoundClosedError, StaleRoundError
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.hooks.results import CallResult
 from lutumpy.rounds.commit import match_results
@@ -39,6 +53,10 @@ from lutumpy.tools.results import ToolResult, result_block
 __all__ = ["OpenAnswer"]
 
 _NOTHING_DECIDED: Mapping[str, ToolResult | None] = {}
+_BY_ANOTHER_THREAD = "another thread is closing the answer, or handing it over, at this very moment"
+
+Attempt: TypeAlias = tuple[str, Receipt, Transcript]
+"""How an answer is closed, with which receipt, and the transcript that knows whether it was."""
 
 
 class OpenAnswer:
@@ -58,24 +76,22 @@ class OpenAnswer:
         requested: Where that stood when the request was made.
         begun: The same without the ephemerals that leave with the request's success: where the
             round begins.
-        attempt: How it was last tried to close it, with which receipt, and the transcript that
-            says whether that was done.
+        steps: Everything that happened to it, numbered from 0: tokens of the rounds and plans that
+            hold it one after another, and attempts to close it.
         closed: How it was closed, if that is known already; `how_closed` asks.
         has_twin: Whether it was written down, or comes from a dump, so that another object may be
             committed in its place.
-        holder: The token of the round or plan that holds it; `None` where none does.
     """
 
     __slots__ = (
         "_received",
         "_results",
-        "attempt",
         "begun",
         "closed",
         "entries",
         "has_twin",
-        "holder",
         "requested",
+        "steps",
         "transcript",
         "turn",
     )
@@ -96,10 +112,9 @@ class OpenAnswer:
         self._results = results
         # Whether the transcript knows that the request has succeeded.
         self._received = False
-        self.attempt: tuple[str, Receipt, Transcript] | None = None
+        self.steps: dict[int, object | Attempt] = {}
         self.closed: str | None = None
         self.has_twin: bool = False
-        self.holder: object | None = None
 
     @staticmethod
     def reopen(
@@ -126,11 +141,54 @@ class OpenAnswer:
 
     def how_closed(self) -> str | None:
         """How it was closed, `committed` or `discarded`; `None` while it is open."""
-        if self.closed is None and self.attempt is not None:
-            how, receipt, transcript = self.attempt
-            if transcript.holds(receipt):
-                self.closed = how
+        if self.closed is None and self.steps:
+            # Nothing happens after an attempt that has closed it.
+            last = self.steps[len(self.steps) - 1]
+            if isinstance(last, tuple):
+                how, receipt, transcript = last
+                if transcript.holds(receipt):
+                    self.closed = how
         return self.closed
+
+    @property
+    def holder(self) -> object | None:
+        """The token of the round or plan that holds it; `None` where none does."""
+        for number in reversed(range(len(self.steps))):
+            if not isinstance(step := self.steps[number], tuple):
+                return step
+        return None
+
+    def hand_over(self, holder: object, heir: object) -> None:
+        """Let `heir` hold it from now on: the token of a plan or of a dump.
+
+        Raises:
+            RoundClosedError: `holder` doesn't hold it any more, or it was closed, as another task
+                may do while an async hook is waiting.
+        """
+        number = len(self.steps)
+        if self.steps[number - 1] is not holder:
+            number = self._next_number(holder)
+        if self.steps.setdefault(number, heir) is not heir:
+            raise RoundClosedError(_BY_ANOTHER_THREAD)
+
+    def _next_number(self, holder: object | None) -> int:
+        """The number of the next step if the last one was an attempt to close it that was cut off.
+
+        Raises:
+            RoundClosedError: something else holds it, or it was closed, or is just being closed.
+        """
+        number = len(self.steps)
+        last = self.steps[number - 1]
+        if isinstance(last, tuple):
+            how, receipt, transcript = last
+            # In this order: it may be written between the two questions.
+            if receipt.writer is not None and getgeneratorstate(receipt.writer) == GEN_RUNNING:
+                raise RoundClosedError(_BY_ANOTHER_THREAD)
+            if transcript.holds(receipt):
+                raise RoundClosedError(f"the answer was {how} before")
+        if self.holder is not holder:
+            raise RoundClosedError("the answer was handed over before")
+        return number
 
     def receive(self) -> None:
         """Tell the transcript that the request has succeeded.
@@ -143,18 +201,45 @@ class OpenAnswer:
                 self.begun = Position(length, self.requested.revision)
             self._received = True
 
-    def discard(self) -> None:
-        """Drop the answer; the transcript stays as it is."""
+    def discard(self, holder: object | None = None) -> None:
+        """Drop the answer; the transcript stays as it is.
+
+        Raises:
+            RoundClosedError: another thread closed it, or something else than `holder` holds it.
+        """
         receipt = Receipt()
-        self.attempt = "discarded", receipt, self.transcript
-        self.transcript.turn_discarded(receipt)
-        self.closed = "discarded"
+        drop = partial(self.transcript.turn_discarded, receipt)
+        receipt.writer = self._close("discarded", holder, receipt, self.transcript, drop)
+        next(receipt.writer, None)
+
+    def _close(
+        self,
+        how: str,
+        holder: object | None,
+        receipt: Receipt,
+        transcript: Transcript,
+        change: Callable[[], None],
+    ) -> Generator[None, None, None]:
+        """Claim the answer, then make the change that closes it.
+
+        It is a generator, which yields nothing, since other threads can ask one whether it runs.
+        """
+        attempt = how, receipt, transcript
+        number = len(self.steps)
+        if number and self.steps[number - 1] is not holder:
+            number = self._next_number(holder)
+        if self.steps.setdefault(number, attempt) is not attempt:
+            raise RoundClosedError(_BY_ANOTHER_THREAD)
+        change()
+        self.closed = how
+        yield from ()
 
     def write(
         self,
         target: Target,
         results: Iterable[CallResult],
         *,
+        holder: object | None = None,
         decided: Mapping[str, ToolResult | None] | None = None,
         rebase: bool = False,
     ) -> None:
@@ -163,6 +248,7 @@ class OpenAnswer:
         Args:
             target: Where to.
             results: One for each pending call; explicit ones for issues.
+            holder: The token of the round or plan that writes it, if one holds it.
             decided: Results of calls that hooks have handled or rejected, by call id; `None` for
                 those that a person has to decide.
             rebase: Write at the end of a target that moved on.
@@ -171,16 +257,35 @@ class OpenAnswer:
             StaleRoundError: the target isn't the transcript of this round, or items were added
                 since. The answer stays open.
             CommitError: the results don't answer the calls. The answer stays open.
+            RoundClosedError: another thread closed it, or something else than `holder` holds it.
         """
         transcript = transcript_of(target)
         turn = self._turn_for(transcript, rebase)
         if self._results:
             results = [*self._results, *results]
         matched = match_results(self.entries, results, decided or _NOTHING_DECIDED)
+        blocks: list[ResultBlock] = []
+        failures: list[FailureKey] = []
+        for block, result in zip(turn.calls, matched, strict=True):
+            if result.status != "ok":
+                failures.append(failure_key(block.name, block.arguments))
+            # A call that isn't in the native form of the answer can't be answered there.
+            if block.position >= 0:
+                blocks.append(result_block(result, block.kind, block.id))
         receipt = Receipt()
-        self.attempt = "committed", receipt, transcript
-        self._append(transcript, turn, matched, receipt)
-        self.closed = "committed"
+        append = partial(
+            transcript.append_turn,
+            turn,
+            ToolResults(tuple(blocks)),
+            failures,
+            request=None if self._received else self.requested.length,
+            # The library has a result only for the value of a structured turn. Where that is there,
+            # the tool loop is finished (rule S4).
+            last=bool(self._results),
+            receipt=receipt,
+        )
+        receipt.writer = self._close("committed", holder, receipt, transcript, append)
+        next(receipt.writer, None)
 
     def _turn_for(self, transcript: Transcript, rebase: bool) -> AssistantTurn:
         """The turn as it is written into `transcript`; raises `StaleRoundError` as `write`."""
@@ -189,8 +294,10 @@ class OpenAnswer:
             return self.turn
         continues = self.transcript.same_prefix(transcript, self.begun.length)
         if not rebase or not continues:
+            self._refuse_closed()  # another thread may just have moved it on by this very answer
             raise StaleRoundError(_explain_stale(same, continues))
         if self.has_twin and transcript.has_turn(self.turn, self.begun.length):
+            self._refuse_closed()
             raise StaleRoundError(
                 "this very answer is in the transcript already, by another plan that was resumed "
                 "from its dump; nothing was written and the round is still open: discard it"
@@ -202,31 +309,10 @@ class OpenAnswer:
         moved = same or len(transcript) > self.begun.length
         return replace(turn, reasoning_dropped=True) if moved and turn.signed else turn
 
-    def _append(
-        self,
-        transcript: Transcript,
-        turn: AssistantTurn,
-        results: list[ToolResult],
-        receipt: Receipt,
-    ) -> None:
-        blocks: list[ResultBlock] = []
-        failures: list[FailureKey] = []
-        for block, result in zip(turn.calls, results, strict=True):
-            if result.status != "ok":
-                failures.append(failure_key(block.name, block.arguments))
-            # A call that isn't in the native form of the answer can't be answered there.
-            if block.position >= 0:
-                blocks.append(result_block(result, block.kind, block.id))
-        transcript.append_turn(
-            turn,
-            ToolResults(tuple(blocks)),
-            failures,
-            request=None if self._received else self.requested.length,
-            # The library has a result only for the value of a structured turn. Where that is there,
-            # the tool loop is finished (rule S4).
-            last=bool(self._results),
-            receipt=receipt,
-        )
+    def _refuse_closed(self) -> None:
+        closed = self.how_closed()
+        if closed is not None:
+            raise RoundClosedError(f"the answer was {closed} before")
 
 
 def _explain_stale(same: bool, continues: bool) -> str:

@@ -102,8 +102,7 @@ class OpenRound(Generic[C_co]):
         self._driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any] | None = None
         self.approvals = approvals
         self.issues = issues
-        if answer.holder is None:
-            answer.holder = self._token
+        answer.steps.setdefault(0, self._token)  # a plan takes the place of its round later
 
     @property
     def continue_suggestion(self) -> str | None:
@@ -166,15 +165,23 @@ class OpenRound(Generic[C_co]):
         run, steps = self._begin_run(hooks, sync=False)
         driver = self._driver = drive_async(steps)
         try:
-            return self._hand_over(run, await driver)
+            states = await driver
         finally:
             driver.close()  # an interrupt may have come before it was awaited
+        runs = *self._runs, run
+        plan: ToolRoundPlan[C_co] = ToolRoundPlan(self._answer, self.issues, states, runs)
+        self._answer.hand_over(self._token, plan._token)
+        return plan
 
     def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
         """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
         run, steps = self._begin_run(hooks, sync=True)
         self._driver = steps
-        return self._hand_over(run, drive_sync(steps))
+        states = drive_sync(steps)
+        runs = *self._runs, run
+        plan: ToolRoundPlan[C_co] = ToolRoundPlan(self._answer, self.issues, states, runs)
+        self._answer.hand_over(self._token, plan._token)
+        return plan
 
     def _begin_run(
         self, hooks: Decider, *, sync: bool
@@ -184,16 +191,6 @@ class OpenRound(Generic[C_co]):
         self._check_undecided("hooks can't be applied to it")
         run = HookRun(hooks, self._answer.entries, as_decoded=not self._runs, sync=sync)
         return run, run.decide_calls(self._states)
-
-    def _hand_over(self, run: HookRun, states: list[CallState]) -> ToolRoundPlan[C_co]:
-        plan: ToolRoundPlan[C_co]
-        plan = ToolRoundPlan(self._answer, self.issues, states, (*self._runs, run))
-        # Another task may have closed it while an async hook was waiting; then the new plan must
-        # not be a second way to close it.
-        if self._answer.attempt is not None:
-            self._check_open()
-        self._answer.holder = plan._token
-        return plan
 
     def commit(
         self, target: Target, results: Iterable[CallResult], *, rebase: bool = False
@@ -215,7 +212,8 @@ class OpenRound(Generic[C_co]):
             HookError: hooks are still deciding about its calls. It stays open.
         """
         self._check_undecided("it can't be committed")
-        self._answer.write(target, results, decided=self._decided_results(), rebase=rebase)
+        decided = self._decided_results()
+        self._answer.write(target, results, holder=self._token, decided=decided, rebase=rebase)
 
     def discard(self) -> None:
         """Drop the answer; the transcript stays as it is.
@@ -224,7 +222,7 @@ class OpenRound(Generic[C_co]):
             RoundClosedError: it was committed, discarded or handed over before.
         """
         self._check_open()
-        self._answer.discard()
+        self._answer.discard(self._token)
 
     def dump(self, *, scope: str, sign: Signer | None = None) -> dict[str, JsonValue]:
         """The round or plan as JSON values, to be shown or kept; this one stays open.
@@ -261,7 +259,7 @@ class OpenRound(Generic[C_co]):
             HookError: hooks are still deciding about its calls. It stays open.
         """
         data = self.dump(scope=scope, sign=sign)
-        self._answer.holder = _DUMP
+        self._answer.hand_over(self._token, _DUMP)
         return data
 
     def _decided_results(self) -> dict[str, ToolResult | None] | None:
@@ -270,14 +268,16 @@ class OpenRound(Generic[C_co]):
 
     @property
     def _closed(self) -> str | None:
-        if self._answer.holder is _DUMP:
+        holder = self._answer.holder
+        if holder is _DUMP:
             return "handed over to a dump"
-        if self._answer.holder is not self._token:
+        if holder is not self._token:
             return "handed over to a plan"
         return self._answer.how_closed()
 
     def _check_open(self) -> None:
-        if self._answer.holder is self._token and self._answer.attempt is None:
+        steps = self._answer.steps
+        if steps[len(steps) - 1] is self._token:
             return
         closed = self._closed
         if closed is not None:
@@ -289,7 +289,8 @@ class OpenRound(Generic[C_co]):
         Args:
             refused: What can't be done otherwise, for the error.
         """
-        if self._answer.holder is not self._token or self._answer.attempt is not None:
+        steps = self._answer.steps
+        if steps[len(steps) - 1] is not self._token:
             self._check_open()
         if self._driver is not None and _is_at_work(self._driver):
             raise HookError(
@@ -300,9 +301,9 @@ class OpenRound(Generic[C_co]):
     def __del__(self, _warn: Any = warnings.warn) -> None:
         # An exception in __init__ leaves the object without its fields.
         answer = getattr(self, "_answer", None)
-        if answer is None or answer.holder is not self._token:
+        if answer is None or answer.closed is not None:
             return
-        if answer.closed is not None or answer.how_closed() is not None:
+        if answer.holder is not self._token or answer.how_closed() is not None:
             return
         calls = tuple([entry.metadata for entry in answer.entries])
         answer.transcript.round_dropped(calls)
@@ -437,9 +438,9 @@ class ToolRoundPlan(OpenRound[C_co]):
         """
         self._check_undecided("people can't decide about it")
         states, run = decide_held(self._states, decisions, by)
-        plan: ToolRoundPlan[C_co]
-        plan = ToolRoundPlan(self._answer, self.issues, states, (*self._runs, run))
-        self._answer.holder = plan._token
+        runs = *self._runs, run
+        plan: ToolRoundPlan[C_co] = ToolRoundPlan(self._answer, self.issues, states, runs)
+        self._answer.hand_over(self._token, plan._token)
         return plan
 
     def tickets(self, *, scope: str) -> tuple[CallTicket, ...]:

@@ -42,9 +42,6 @@ from lutumpy.errors import (
     TranscriptError,
     UnknownToolError,
 )
-from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
-from lutumpy.hooks.hook_set import HookSet, hook_slot
-from lutumpy.hooks.registry import hook_impl
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
@@ -72,6 +69,9 @@ if TYPE_CHECKING:
     )
     from lutumpy.core.text_inputs import Lark, Regex
     from lutumpy.finder import FindTools, FoundTools, ToolFinder
+    from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
+    from lutumpy.hooks.hook_set import HookSet, hook_slot
+    from lutumpy.hooks.registry import hook_impl
     from lutumpy.rounds.events import (
         ApprovalRequested,
         Completed,
@@ -209,6 +209,9 @@ _HOMES = homes_of(
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.rounds.signing": ["Signer"],
+        "lutumpy.hooks.decisions": ["Complete", "Hold", "Reject", "RunNormally", "ToolDecision"],
+        "lutumpy.hooks.hook_set": ["HookSet", "hook_slot"],
+        "lutumpy.hooks.registry": ["hook_impl"],
         "lutumpy.tools.declare_text": ["TextToolFn", "text_tool"],
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],

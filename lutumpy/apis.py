@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from lutumpy.errors import UnknownApiError
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "Api",

@@ -13,7 +13,6 @@ from typing_extensions import Never, Self, TypeVar
 
 from lutumpy.core.items import TextMetadata, ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
-from lutumpy.hooks.tool_hooks import ToolHooks
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.offer import Offer, make_offer
 from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
@@ -38,6 +37,7 @@ from lutumpy.tools.selectors import (
 from lutumpy.tools.views import View
 
 if TYPE_CHECKING:
+    from lutumpy.hooks.tool_hooks import ToolHooks
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
 
@@ -197,6 +197,8 @@ class Toolset(BaseToolset, Generic[C]):
     @classmethod
     def hooks(cls) -> ToolHooks[Self]:
         """A new, empty registry of hooks for this toolset."""
+        from lutumpy.hooks.tool_hooks import ToolHooks  # not every program has hooks
+
         return ToolHooks(cls)
 
 

@@ -28,9 +28,9 @@ MODULES = {
 # The house, floor by floor: each part may import itself and what stands before it, nothing else.
 FLOORS = (
     "doors",
+    "plain",
     "errors",
     "apis",
-    "plain",
     "rules",
     "core",
     "costs",

@@ -67,6 +67,7 @@ class ToolOffering:
             were found. Empty unless the model says that its API can do this.
         has_text_tools: Whether a tool among these takes a text.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
+        listed: A cache of the tools as values, by each adapter's key; nobody else gets these lists.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class ToolOffering:
         "finder",
         "forced",
         "has_text_tools",
+        "listed",
         "mode",
         "parallel",
         "rendered",
@@ -101,3 +103,4 @@ class ToolOffering:
         listed = specs if stable_specs is None else stable_specs
         self.has_text_tools: bool = any(spec.text is not None for spec in (*listed, *deferred))
         self.rendered: dict[str, bytes] = {}
+        self.listed: dict[str, list[dict[str, Any]]] = {}

@@ -8,7 +8,6 @@ wrong is a `ToolCallIssue`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lutumpy.errors.base import LutumpyError
@@ -21,6 +20,7 @@ from lutumpy.errors.waiting import (
     StoreErrorKind,
     TakenOverError,
 )
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "AdapterError",

@@ -8,10 +8,17 @@ the same lines serve both kinds of callers, and only these drivers know which ki
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Coroutine, Generator
+from inspect import (
+    CORO_RUNNING,
+    CORO_SUSPENDED,
+    GEN_RUNNING,
+    getcoroutinestate,
+    getgeneratorstate,
+)
 from typing import Any, TypeVar
 
-__all__ = ["drive_async", "is_async"]
+__all__ = ["drive_async", "is_async", "is_at_work"]
 
 T = TypeVar("T")
 
@@ -39,3 +46,15 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
+
+
+def is_at_work(driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]) -> bool:
+    """Whether a generator runs, or a coroutine runs or waits for something.
+
+    The driver itself is asked: a flag would stay behind where an exception cuts the run off, and so
+    would a generator that is waiting for nobody any more. A coroutine that an exception leaves is
+    closed, whatever it waited for.
+    """
+    if isinstance(driver, Generator):
+        return getgeneratorstate(driver) == GEN_RUNNING
+    return getcoroutinestate(driver) in (CORO_RUNNING, CORO_SUSPENDED)

@@ -7,17 +7,19 @@ business of `rounds/open_answer.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from lutumpy.core.items import ResultStatus
 from lutumpy.core.parts import content_problem
 from lutumpy.errors import CommitError, CommitProblem, ProblemKind
-from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.hooks.results import CallResult, to_tool_result
 from lutumpy.plain import json_values
 from lutumpy.tools.approvals import ApprovalRequest, approval_misfit
 from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
 from lutumpy.tools.results import ToolResult
+
+if TYPE_CHECKING:
+    from lutumpy.hooks.pipeline import CallOrIssue
 
 __all__ = ["match_results"]
 

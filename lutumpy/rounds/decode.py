@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.items import CallBlock, TextMetadata, ToolMetadata
 from lutumpy.core.origin import Origin
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
-from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.preview import MARK
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
 from lutumpy.tools.approvals import ApprovalRequest
@@ -16,6 +15,9 @@ from lutumpy.tools.argument_report import limit_detail
 from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
 from lutumpy.tools.selectors import Selector, near_names
+
+if TYPE_CHECKING:
+    from lutumpy.hooks.pipeline import CallOrIssue
 
 __all__ = ["decode_call"]
 

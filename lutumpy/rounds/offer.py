@@ -111,6 +111,7 @@ class Offer(OfferedTools[C_co]):
         # The API may have loaded any of them.
         twin.offered = self.offered | {spec.name for spec in self._deferrable}
         twin.rendered = {}
+        twin.listed = {}
         return twin
 
     def read(self, turn: AssistantTurn, target: Target) -> NeedsTools[C_co] | Finished[None]:

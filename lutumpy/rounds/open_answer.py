@@ -37,18 +37,20 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.transcript_state import Receipt
 from lutumpy.errors import RoundClosedError, StaleRoundError
-from lutumpy.hooks.pipeline import CallOrIssue
-from lutumpy.hooks.results import CallResult
 from lutumpy.rounds.commit import match_results
 from lutumpy.rounds.target import Position, Target, transcript_of
 from lutumpy.tools.results import ToolResult, result_block
+
+if TYPE_CHECKING:
+    from lutumpy.hooks.pipeline import CallOrIssue
+    from lutumpy.hooks.results import CallResult
 
 __all__ = ["OpenAnswer"]
 

@@ -14,27 +14,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Coroutine, Generator, Iterable, Mapping
-from inspect import (
-    CORO_RUNNING,
-    CORO_SUSPENDED,
-    GEN_RUNNING,
-    getcoroutinestate,
-    getgeneratorstate,
-)
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.errors import HookError, RoundClosedError
-from lutumpy.hooks.audit import Run, describe_call
-from lutumpy.hooks.calling import drive_sync
-from lutumpy.hooks.decisions import ToolDecision
-from lutumpy.hooks.people import decide_held
-from lutumpy.hooks.pipeline import CallState, Decision, Held
-from lutumpy.hooks.results import CallResult
-from lutumpy.hooks.run import Decider, HookRun
-from lutumpy.plain.driving import drive_async
+from lutumpy.plain.driving import drive_async, is_at_work
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.approvals import ApprovalRequest
@@ -45,6 +31,11 @@ from lutumpy.tools.views import HasView, View
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy.hooks.audit import Run
+    from lutumpy.hooks.decisions import ToolDecision
+    from lutumpy.hooks.pipeline import CallState
+    from lutumpy.hooks.results import CallResult
+    from lutumpy.hooks.run import Decider, HookRun
     from lutumpy.rounds.resumed import Drift
     from lutumpy.rounds.signing import Signer
     from lutumpy.tools.tickets import CallTicket
@@ -53,6 +44,8 @@ __all__ = ["OpenRound", "ToolRoundPlan"]
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
+
+# What runs hooks is imported where that is done: not every program has hooks.
 
 # The holder of an answer whose round was written down by `suspend`.
 _DUMP = object()
@@ -175,6 +168,8 @@ class OpenRound(Generic[C_co]):
 
     def apply_hooks_sync(self, hooks: Decider) -> ToolRoundPlan[C_co]:
         """As `apply_hooks`, without an event loop; an async hook is a `HookError` that names it."""
+        from lutumpy.hooks.calling import drive_sync
+
         run, steps = self._begin_run(hooks, sync=True)
         self._driver = steps
         states = drive_sync(steps)
@@ -186,6 +181,8 @@ class OpenRound(Generic[C_co]):
     def _begin_run(
         self, hooks: Decider, *, sync: bool
     ) -> tuple[HookRun, Generator[Any, Any, list[CallState]]]:
+        from lutumpy.hooks.run import HookRun
+
         # Two runs at once would give their hooks the same inputs, and one would take back what the
         # other has decided.
         self._check_undecided("hooks can't be applied to it")
@@ -292,7 +289,7 @@ class OpenRound(Generic[C_co]):
         steps = self._answer.steps
         if steps[len(steps) - 1] is not self._token:
             self._check_open()
-        if self._driver is not None and _is_at_work(self._driver):
+        if self._driver is not None and is_at_work(self._driver):
             raise HookError(
                 f"hooks are already deciding about the calls of this {self._what}, "
                 f"so {refused} now; wait for them; it is still open"
@@ -313,18 +310,6 @@ class OpenRound(Generic[C_co]):
             ResourceWarning,
             source=self,
         )
-
-
-def _is_at_work(driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]) -> bool:
-    """Whether hooks are still deciding.
-
-    The driver itself is asked: a flag would stay behind where an exception cuts the run off, and so
-    would a generator that is waiting for nobody any more. A coroutine that an exception leaves is
-    closed, whatever it waited for.
-    """
-    if isinstance(driver, Generator):
-        return getgeneratorstate(driver) == GEN_RUNNING
-    return getcoroutinestate(driver) in (CORO_RUNNING, CORO_SUSPENDED)
 
 
 class ToolRoundPlan(OpenRound[C_co]):
@@ -364,12 +349,16 @@ class ToolRoundPlan(OpenRound[C_co]):
                 pending.append(state)  # noqa: PERF401
         approvals: tuple[ApprovalRequest, ...] = ()
         if len(pending) + len(issues) < len(states):
+            from lutumpy.hooks.pipeline import Held
+
             waiting = [s.call if isinstance(s, Held) else s for s in states]
             approvals = tuple([s for s in waiting if isinstance(s, ApprovalRequest)])
         super().__init__(answer, issues, states, runs, approvals)
         self.pending = tuple(pending)
         self.held = self.handled = self.rejected = ()
         if len(pending) + len(issues) + len(approvals) < len(states):
+            from lutumpy.hooks.pipeline import Decision, Held
+
             held: Any = [s.call for s in states if isinstance(s, Held)]
             self.held = tuple([call for call in held if type(call) is not ApprovalRequest])
             decided = [s.decided for s in states if isinstance(s, Decision)]
@@ -437,6 +426,8 @@ class ToolRoundPlan(OpenRound[C_co]):
             RoundClosedError: it was closed before.
         """
         self._check_undecided("people can't decide about it")
+        from lutumpy.hooks.people import decide_held
+
         states, run = decide_held(self._states, decisions, by)
         runs = *self._runs, run
         plan: ToolRoundPlan[C_co] = ToolRoundPlan(self._answer, self.issues, states, runs)
@@ -477,12 +468,16 @@ class ToolRoundPlan(OpenRound[C_co]):
 
         Ask before the tools run: the input of a pending call is shown as it is when you ask.
         """
+        from lutumpy.hooks.audit import describe_call
+
         calls = zip(self._answer.entries, self._states, strict=True)
         return [describe_call(entry, state, self._runs) for entry, state in calls]
 
     def _decided_results(self) -> dict[str, ToolResult | None] | None:
         if not self.handled and not self.rejected and not self.held:
             return None
+        from lutumpy.hooks.pipeline import Decision
+
         found: dict[str, ToolResult | None] = {call.metadata.id: None for call in self.held}
         for state in self._states:
             if isinstance(state, Decision):

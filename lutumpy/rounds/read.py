@@ -16,7 +16,6 @@ from lutumpy.core.origin import Origin
 from lutumpy.core.tool_names import REPLACED_PREFIX
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
-from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.call_names import name_calls
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.offered import OfferedTools
@@ -28,6 +27,7 @@ from lutumpy.rounds.target import Position, Target, position_of, transcript_of
 from lutumpy.tools.calls import BaseToolCall
 
 if TYPE_CHECKING:
+    from lutumpy.hooks.pipeline import CallOrIssue
     from lutumpy.rounds.structured import ValueTool
 
 __all__ = ["read_answer", "read_text"]

@@ -35,7 +35,6 @@ from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
-from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.rounds.call_names import name_call
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.events import (
@@ -57,6 +56,7 @@ from lutumpy.tools.arguments import partial_arguments
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
 if TYPE_CHECKING:
+    from lutumpy.hooks.pipeline import CallOrIssue
     from lutumpy.rounds.structured import ValueTool
 
 __all__ = ["Reader"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from lutumpy.errors import Certainty, Problem
 
@@ -20,9 +20,15 @@ def about(problems: Iterable[Problem], call_id: str | None, name: str | None) ->
     return [replace(problem, call_ids=ids, tools=tools) for problem in problems]
 
 
+def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether `value` is a JSON object."""
+    # Nearly every object is a dict, and to ask for an abstract class takes ten times as long.
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def mapping(value: Any) -> Mapping[str, Any] | None:
     """`value` if it is a JSON object."""
-    return value if isinstance(value, Mapping) else None
+    return value if is_object(value) else None
 
 
 def items(value: Any) -> list[Any] | tuple[Any, ...]:

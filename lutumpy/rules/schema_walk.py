@@ -6,9 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lutumpy.plain import pointer
-from lutumpy.rules.problem import is_array, items, mapping
+from lutumpy.rules.problem import is_array, is_object, items, mapping
 
-__all__ = ["LISTS", "Path", "resolve", "subschemas", "type_names", "walk", "with_items"]
+__all__ = [
+    "LISTS",
+    "Path",
+    "lacks_items",
+    "resolve",
+    "subschemas",
+    "type_names",
+    "walk",
+    "with_items",
+]
 
 # The keywords of draft 2020-12 that hold schemas, and `definitions`, which older drafts have in
 # place of `$defs`. Left out are the ones that no provider is known to read: `unevaluatedItems`,
@@ -25,6 +34,8 @@ _SINGLES = (
     "contains",
     "propertyNames",
 )
+# Most schemas of a tool are leaves, as `{"type": "string"}`: one look tells them.
+_HOLDERS = frozenset((*_MAPS, *LISTS, *_SINGLES))
 
 Path = tuple[str, ...]
 
@@ -36,14 +47,18 @@ def _children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
     A property's name is never taken for a keyword. Of the keywords that hold one schema only
     objects count: `true` and `false` are plain switches there.
     """
+    if _HOLDERS.isdisjoint(schema):
+        return
     for key in _MAPS:
-        for name, entry in (mapping(schema.get(key)) or {}).items():
-            yield key, (key, str(name)), entry
+        if key in schema:
+            for name, entry in (mapping(schema[key]) or {}).items():
+                yield key, (key, str(name)), entry
     for key in LISTS:
-        for index, entry in enumerate(items(schema.get(key))):
-            yield key, (key, str(index)), entry
+        if key in schema:
+            for index, entry in enumerate(items(schema[key])):
+                yield key, (key, str(index)), entry
     for key in _SINGLES:
-        if isinstance(schema.get(key), Mapping):
+        if key in schema and is_object(schema[key]):
             yield key, (key,), schema[key]
 
 
@@ -64,7 +79,7 @@ def walk(schema: Any) -> Iterator[tuple[Path, int, Any]]:
     while stack:
         path, level, node = stack.pop()
         yield path, level, node
-        if not isinstance(node, Mapping):
+        if not is_object(node):
             continue
         below: list[tuple[Path, int, Any]] = []
         for key, where, inner in _children(node):
@@ -106,12 +121,30 @@ def _is_index(part: str) -> bool:
     return part.isascii() and part.isdigit() and len(part) < 9
 
 
+def lacks_items(schema: Any) -> bool:
+    """Whether an array in a schema doesn't say what its items are. It doesn't recurse either."""
+    stack = [schema]
+    while stack:
+        node = stack.pop()
+        if not is_object(node):
+            continue
+        if "items" not in node and "array" in type_names(node):
+            return True
+        if not _HOLDERS.isdisjoint(node):
+            stack += [inner for _, _, inner in _children(node)]
+    return False
+
+
 def with_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """`schema` with `items` in every array that lacks it: a tuple's are what its places hold.
 
     OpenAI refuses an array without it ("array schema missing items"), strict or not. The argument
-    isn't changed, and is given back where nothing is missing.
+    isn't changed, and is returned where nothing is missing.
     """
+    return _add_items(schema) if lacks_items(schema) else schema
+
+
+def _add_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     changed = dict(schema)
     if "items" not in schema and "array" in type_names(schema):
         places = [entry for entry in schema.get("prefixItems", ()) if isinstance(entry, dict)]
@@ -121,7 +154,7 @@ def with_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         else:
             changed["items"] = different[0] if different else {}
     for where, inner in subschemas(changed):
-        complete = with_items(inner)
+        complete = _add_items(inner)
         if complete is not inner:
             _replace_subschema(changed, where, complete)
     return schema if changed == schema else changed

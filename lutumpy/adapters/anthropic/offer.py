@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
+from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
@@ -90,6 +91,12 @@ def tool_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     """The tools of an offer alone, as JSON values that hold the tools' own schemas. Raises as
     `tools` does.
     """
+    return listed_tools(
+        offering, _STRICT if strict else _PLAIN, lambda: _make_list(offering, strict)
+    )
+
+
+def _make_list(offering: ToolOffering, strict: bool) -> list[dict[str, Any]]:
     tools(offering, strict)
     shown: list[dict[str, Any]] = []
     deferred = len(offering.deferred)

@@ -179,12 +179,13 @@ class BedrockConverse(SdkModel):
 
     @staticmethod
     def tools(offer: ToolOffering, *, strict: bool | None = None) -> list[dict[str, Any]]:
-        """The `toolConfig.tools` of a request alone, as new JSON values.
+        """The `toolConfig.tools` of a request alone, as for counting tokens. Calls share the
+        tools' schemas: not to be changed.
 
         Raises:
             InvalidToolConstraints: the API is known to refuse the offer.
         """
-        return history_list(tool_list(checked_offer(offer), bool(strict)))
+        return tool_list(checked_offer(offer), bool(strict))
 
     @staticmethod
     def response(reply: Any) -> AssistantTurn:

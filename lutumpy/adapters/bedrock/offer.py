@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
+from lutumpy.adapters.tool_lists import copy_within, listed_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
@@ -14,7 +15,7 @@ from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.bedrock.tools import check_tools
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
-__all__ = ["PLACEHOLDER", "tool_choice", "tool_list"]
+__all__ = ["PLACEHOLDER", "tool_choice", "tool_list", "tools"]
 
 PLACEHOLDER: dict[str, Any] = {
     "toolSpec": {
@@ -31,7 +32,7 @@ _PLAIN = API
 _STRICT = f"{API}:strict"
 
 
-def tool_list(offer: ToolOffering, strict: bool) -> bytes:
+def tools(offer: ToolOffering, strict: bool) -> bytes:
     """The tools of a request, as a JSON array; rendered once for each offer, and each tool once for
     all offers.
 
@@ -40,12 +41,12 @@ def tool_list(offer: ToolOffering, strict: bool) -> bytes:
         DeclarationError: a tool asks for strict, and its schema has no strict form.
     """
     key = _STRICT if strict else _PLAIN
-    tools = offer.rendered.get(key)
-    if tools is None:
-        tools = b"[" + b",".join([_render(spec, strict) for spec in offer.specs]) + b"]"
+    data = offer.rendered.get(key)
+    if data is None:
+        data = b"[" + b",".join([_render(spec, strict) for spec in offer.specs]) + b"]"
         refused = [
             problem
-            for problem in check_tools(json_values.decode(tools) or None)
+            for problem in check_tools(json_values.decode(data) or None)
             # Keys come from `provider=` alone, and one that isn't known may be newer than this.
             if problem.certainty == "refused" and problem.rule != "converse.tool_keys"
         ]
@@ -54,8 +55,22 @@ def tool_list(offer: ToolOffering, strict: bool) -> bytes:
             what = f"the tool {names}" if names else "the tools offered"
             reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
             raise InvalidToolConstraints(f"Converse refuses {what}: {reasons}")
-        offer.rendered[key] = tools
-    return tools
+        offer.rendered[key] = data
+    return data
+
+
+def tool_list(offer: ToolOffering, strict: bool) -> list[dict[str, Any]]:
+    """The tools of a request alone, as JSON values. Raises as `tools` does."""
+
+    def make() -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = json_values.decode(tools(offer, strict))
+        return listed
+
+    return listed_tools(offer, _STRICT if strict else _PLAIN, make, _copy_tool)
+
+
+def _copy_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    return copy_within(tool, "toolSpec")
 
 
 def _render(spec: ToolSpec, strict: bool) -> bytes:

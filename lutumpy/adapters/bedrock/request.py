@@ -8,7 +8,7 @@ from typing import Any
 from lutumpy.adapters.bedrock.cache import POINT, FreePoints
 from lutumpy.adapters.bedrock.decode import API
 from lutumpy.adapters.bedrock.encode import ConverseEncoder, dialect_of
-from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tool_list
+from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tools
 from lutumpy.adapters.cache_option import Cache
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.core.tool_specs import ToolOffering
@@ -108,7 +108,7 @@ def _tool_config(
     if offering is not None and choice is not None and "toolChoice" not in own:
         check_forced(offering, model, extra)
         own["toolChoice"] = choice
-    offered = tool_list(offering, strict) if offering is not None and offering.specs else b""
+    offered = tools(offering, strict) if offering is not None and offering.specs else b""
     beside = own.pop("tools", None)
     listed = list(beside) if isinstance(beside, (list, tuple)) else []
     if not offered and not listed and needed:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.names import TOOL_NAMES
+from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
@@ -51,9 +52,12 @@ def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
     """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
     `tool_entry` does.
     """
-    if not tool_entry(offer):
-        return []
-    return [{"functionDeclarations": [_declare(spec) for spec in _sent_specs(offer)]}]
+    declared = listed_tools(offer, API, lambda: _make_list(offer))
+    return [{"functionDeclarations": declared}] if declared else []
+
+
+def _make_list(offer: ToolOffering) -> list[dict[str, Any]]:
+    return [_declare(spec) for spec in _sent_specs(offer)] if tool_entry(offer) else []
 
 
 def _sent_specs(offer: ToolOffering) -> tuple[ToolSpec, ...]:

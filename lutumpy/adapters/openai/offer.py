@@ -40,6 +40,7 @@ __all__ = [
     "ToolKind",
     "ToolShape",
     "offer_fields",
+    "offer_key",
     "refuse_tools",
     "text_description",
     "tool_kind",
@@ -103,9 +104,7 @@ def offer_fields(
     sent = offer.specs if offer.stable_specs is None else offer.stable_specs
     if not sent:
         return {}
-    key = f"{api}+strict" if strict else api
-    if text_shape is None:
-        key += "+functions"
+    key = offer_key(api, strict, text_shape)
     tools = offer.rendered.get(key)
     if tools is None:
         one = _OneTool(api, shape, text_shape, settings, bool(strict))
@@ -128,6 +127,12 @@ def offer_fields(
     if not offer.parallel:
         fields["parallel_tool_calls"] = b"false"
     return fields
+
+
+def offer_key(api: str, strict: bool | None, text_shape: TextShape | None) -> str:
+    """Under which name the tools of an offer are kept."""
+    key = f"{api}+strict" if strict else api
+    return key if text_shape is not None else f"{key}+functions"
 
 
 @dataclass(frozen=True, slots=True)

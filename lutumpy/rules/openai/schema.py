@@ -21,7 +21,7 @@ from lutumpy.rules.openai.limits import (
     MAX_STRICT_PROPERTIES,
 )
 from lutumpy.rules.problem import Certainty, Problem, items, mapping
-from lutumpy.rules.schema_walk import Path, resolve, type_names, walk
+from lutumpy.rules.schema_walk import Path, lacks_items, resolve, type_names, walk
 from lutumpy.rules.strict import OPENAI_STRICT
 
 ROOT_FORBIDDEN = ("oneOf", "anyOf", "allOf", "enum", "not")
@@ -87,9 +87,10 @@ def check_parameters(
     if not isinstance(schema, Mapping):
         return checker.found
     checker.check_root(schema)
-    for path, _, node in walk(schema):
-        if isinstance(node, Mapping):
-            checker.check_array(path, node)
+    if lacks_items(schema):
+        for path, _, node in walk(schema):
+            if isinstance(node, Mapping):
+                checker.check_array(path, node)
     # OpenAI reads a schema as a strict one only after it took it as a plain one.
     if strict and not checker.found:
         is_fine_tuned = model is not None and model.startswith("ft:")

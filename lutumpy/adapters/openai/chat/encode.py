@@ -27,6 +27,7 @@ from lutumpy.adapters.openai.offer import (
     TextShape,
     ToolKind,
     offer_fields,
+    offer_key,
     refuse_tools,
     text_description,
     tool_list,
@@ -34,6 +35,7 @@ from lutumpy.adapters.openai.offer import (
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.adapters.tool_lists import copy_within, listed_tools
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
@@ -122,7 +124,17 @@ def chat_tools(
 ) -> list[dict[str, Any]]:
     """The `tools` of a request alone."""
     text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
-    return tool_list(offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS)
+
+    def make() -> list[dict[str, Any]]:
+        return tool_list(
+            offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS
+        )
+
+    return listed_tools(offer, offer_key(API, strict, text_shape), make, _copy_tool)
+
+
+def _copy_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    return copy_within(tool, tool["type"])
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from lutumpy.adapters.openai.offer import (
     TextShape,
     ToolKind,
     offer_fields,
+    offer_key,
     refuse_tools,
     text_description,
     tool_list,
@@ -36,6 +37,7 @@ from lutumpy.adapters.openai.responses.tool_search import (
     search_tool,
 )
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import (
     APPROVED,
     AssistantTurn,
@@ -134,14 +136,18 @@ def responses_tools(
 ) -> list[dict[str, Any]]:
     """The `tools` of a request alone; of deferred ones, what a search brings is not among them."""
     text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
-    search = search_tool(offer)
-    declared = offer
-    if search is not None:
-        declared = declared_offer(offer, {spec.name for spec in offer.deferred})
-    tools = tool_list(
-        declared, API, _spell_tool, _check_tools, strict, text_shape, RESPONSES_TOOL_SETTINGS
-    )
-    return tools if search is None else [search, *tools]
+
+    def make() -> list[dict[str, Any]]:
+        search = search_tool(offer)
+        declared = offer
+        if search is not None:
+            declared = declared_offer(offer, {spec.name for spec in offer.deferred})
+        tools = tool_list(
+            declared, API, _spell_tool, _check_tools, strict, text_shape, RESPONSES_TOOL_SETTINGS
+        )
+        return tools if search is None else [search, *tools]
+
+    return listed_tools(offer, offer_key(API, strict, text_shape), make)
 
 
 def _add_search(fields: dict[str, bytes], offer: ToolOffering) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from counting import ended_if_endless
 from mcp.server.mcpserver import MCPServer
 from mcp_toolkit import FakeServer, make_tool, run_call, text_result
 
@@ -215,19 +215,16 @@ async def test_a_hostile_output_schema_is_skipped_or_costs_nothing() -> None:
     )
     async with McpTools(server.server) as source:
         assert source.skipped.keys() == {"far"}
-        began = time.process_time()
-        assert (await run_call(source, "slow")).content == "done"
-        assert time.process_time() - began < 5
+        with ended_if_endless():
+            assert (await run_call(source, "slow")).content == "done"
 
 
 async def test_a_pattern_that_backtracks_is_matched_in_linear_time() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     server = FakeServer(make_tool("t", schema=schema))
     async with McpTools(server.server) as source:
-        began = time.process_time()
-        with pytest.raises(InvalidArgumentsError):
+        with ended_if_endless(), pytest.raises(InvalidArgumentsError):
             source.toolset.parse(ToolMetadata("c", "t", '{"a": "' + "a" * 5000 + '!"}'))
-        assert time.process_time() - began < 5
 
 
 async def test_a_schema_of_a_megabyte_is_offered_as_it_is() -> None:

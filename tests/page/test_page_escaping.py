@@ -10,12 +10,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from counting import calls_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -271,19 +271,10 @@ def test_the_size_of_a_page_grows_with_the_conversation_and_no_faster() -> None:
     assert (large - base) / (small - base) < 8.5
 
 
-def test_the_time_for_a_page_grows_with_the_conversation_and_no_faster() -> None:
-    """Processor time of the same program at two sizes; twice the ratio of a linear one is far from
-    a square's eight times it.
-    """
-
-    def seconds(count: int) -> float:
+def test_the_work_for_a_page_grows_with_the_conversation_and_no_faster() -> None:
+    def work(count: int) -> int:
         messages = rounds(count)
-        best = float("inf")
-        for _ in range(3):
-            start = time.process_time()
-            render(messages, api="openai_chat")
-            best = min(best, time.process_time() - start)
-        return best
+        return calls_made(lambda: render(messages, api="openai_chat"))
 
-    seconds(10)
-    assert seconds(1_600) / seconds(200) < 16
+    work(10)  # what is loaded at first use
+    assert work(800) < 8.5 * work(100)

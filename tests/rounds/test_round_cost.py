@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 from collections import Counter
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
-from counting import profiled
+from counting import functions_entered
 
-import lutumpy
 from lutumpy import (
     NeedsTools,
     RunNormally,
@@ -31,8 +28,6 @@ from lutumpy.hooks import ToolHooks
 from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, ScriptedModel
 
-PACKAGE = os.path.dirname(lutumpy.__file__)
-DOUBLE = os.path.join(PACKAGE, "testing")
 APIS: list[Api] = ["openai_chat", "openai_responses", "anthropic_messages"]
 every_api = pytest.mark.parametrize("api", APIS)
 
@@ -68,19 +63,8 @@ def model(api: Api, rounds: int, width: int) -> ScriptedModel:
 
 
 def entered(run: Callable[[], object]) -> Counter[str]:
-    """The functions of this package that `run` enters, by file and name."""
-    found: Counter[str] = Counter()
-
-    def profile(frame: FrameType, event: str, arg: object) -> None:
-        code = frame.f_code
-        ours = code.co_filename.startswith(PACKAGE) and not code.co_filename.startswith(DOUBLE)
-        if event == "call" and (
-            ours or code.co_filename == "<string>"
-        ):  # what dataclasses write has no file
-            found[f"{os.path.basename(code.co_filename)}:{code.co_name}"] += 1
-
-    profiled(run, profile)
-    return found
+    """The functions of this package that `run` enters; those of the double don't count."""
+    return functions_entered(run, but=("testing",))
 
 
 async def play(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from counting import ended_if_endless
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -34,8 +35,6 @@ from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 
 Schema = dict[str, Any]
 ADAPTERS: list[Any] = [OpenAIChat, OpenAIResponses, AnthropicMessages]
-# Generous: the machine may be busy. Each of the schemas took minutes, or all memory.
-SECONDS = 20.0
 
 
 def prop(schema: Any, **root: Any) -> Schema:
@@ -185,13 +184,6 @@ ARGUMENTS: list[Any] = [
 ]
 
 
-@contextmanager
-def soon() -> Iterator[None]:
-    begun = time.perf_counter()
-    yield
-    assert time.perf_counter() - begun < SECONDS
-
-
 def parse(tool: DynamicTool, arguments: str) -> None:
     toolset = Toolset.of("Hostile", [tool])
     told = ""
@@ -205,7 +197,7 @@ def parse(tool: DynamicTool, arguments: str) -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_could_harm_is_refused_as_it_is_declared(what: str) -> None:
     schema = REFUSED[what]()
-    with soon(), pytest.raises(DeclarationError):
+    with ended_if_endless(), pytest.raises(DeclarationError):
         DynamicTool("hostile", "A tool.", schema)
 
 
@@ -219,7 +211,7 @@ def test_the_same_goes_for_schemas_of_results_and_answers() -> None:
 
 @pytest.mark.parametrize("what", TAKEN)
 def test_what_is_only_strange_is_taken_and_costs_nobody_anything(what: str) -> None:
-    with soon():
+    with ended_if_endless():
         tool = DynamicTool("hostile", "A tool.", TAKEN[what]())
         for arguments in ARGUMENTS:
             parse(tool, json.dumps(arguments))

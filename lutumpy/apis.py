@@ -53,7 +53,7 @@ VERSION = 1
 GROUP = "lutumpy.apis"
 """The entry point group."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_NAME = r"[a-z][a-z0-9_]*\Z"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def add_api(row: ApiRow) -> None:
             f"the row of {row.name!r} has version {row.version}; "
             f"this release reads version {VERSION}"
         )
-    if _NAME.match(row.name) is None:
+    if re.match(_NAME, row.name) is None:
         raise ValueError(f"{row.name!r} can't name an API: use letters a-z, digits and underscores")
     for field in fields(row):
         place = getattr(row, field.name)

@@ -15,10 +15,8 @@ from lutumpy.costs import Ledger
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
 from lutumpy.rounds.turns import (
     AnyTurn,
-    RequestOptions,
     TextTurn,
     ToolTurn,
-    ToolTurnOptions,
     make_structured_turn,
     make_text_turn,
 )
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lutumpy.rounds.output_schema import OutputSchema
+    from lutumpy.rounds.turns import RequestOptions, ToolTurnOptions
 
 __all__ = ["Session"]
 

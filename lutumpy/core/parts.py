@@ -37,7 +37,7 @@ PARTS = (TextPart, ImagePart, FilePart, RawPart, FoundTool)
 TRUNCATED = "TRUNCATED"
 """The key under which the beginning of arguments is sent that were too long."""
 
-_ADDRESS = re.compile(r"https?://[^\s/?#][^\s]*", re.IGNORECASE)
+_ADDRESS = r"(?i:https?)://[^\s/?#][^\s]*"
 _DETAILS = (None, "low", "high", "auto")
 
 
@@ -133,7 +133,7 @@ def sendable(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
         return part if part.data else None
     if part.url[:5].lower() == "data:":
         return _from_data_url(part)
-    return part if _ADDRESS.fullmatch(part.url) is not None else None
+    return part if re.fullmatch(_ADDRESS, part.url) is not None else None
 
 
 def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:

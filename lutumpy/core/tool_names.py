@@ -27,8 +27,8 @@ REPLACED_PREFIX = "tool_"
 """How every replacement begins."""
 
 _DIGITS = 16
-_REPLACEMENT = re.compile(rf"{REPLACED_PREFIX}(?:.*_)?([0-9a-f]{{{_DIGITS}}})", re.DOTALL)
-_UNREADABLE = re.compile(r"[^a-zA-Z0-9_-]")
+_REPLACEMENT = rf"(?s:{REPLACED_PREFIX}(?:.*_)?([0-9a-f]{{{_DIGITS}}}))"
+_UNREADABLE = r"[^a-zA-Z0-9_-]"
 
 
 class ToolNames:
@@ -53,7 +53,7 @@ class ToolNames:
             return name
         from lutumpy.plain.clean_names import with_digest  # rare, and slow to import
 
-        readable = REPLACED_PREFIX + _UNREADABLE.sub("_", name)
+        readable = REPLACED_PREFIX + re.sub(_UNREADABLE, "_", name)
         return with_digest(name, readable, self._most, _DIGITS)
 
     def of_offered(self, name: str) -> str:
@@ -65,7 +65,9 @@ class ToolNames:
 
 def replaced_digest(name: str) -> str | None:
     """The digest in a name that stands for another one; `None` in any other name."""
-    found = _REPLACEMENT.fullmatch(name) if name.startswith(REPLACED_PREFIX) else None
+    if not name.startswith(REPLACED_PREFIX):
+        return None
+    found = re.fullmatch(_REPLACEMENT, name)
     return None if found is None else found[1]
 
 

@@ -32,7 +32,6 @@ replaces them, and never raises.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -183,6 +182,8 @@ def decode(data: bytes | bytearray | str) -> Any:
         pass
     # Slower, and takes what the first one refuses though models and providers send it: lone
     # surrogates, deep nesting, a byte order mark (of bytes; a text's is taken off here).
+    import json  # rare, and slow to import
+
     return json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
 
 
@@ -288,6 +289,8 @@ def parse_arguments(text: str) -> Any:
     """
     if not text or text.isspace():
         return {}
+    import json
+
     try:
         value = json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
@@ -337,6 +340,8 @@ def canonical_arguments(text: str) -> str:
     """One text for all spellings of the same arguments: sorted keys, no white space; text that
     isn't JSON as it is.
     """
+    import json
+
     try:
         return json.dumps(
             _canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":")
@@ -352,6 +357,8 @@ def canonical(value: Any) -> str:
         ValueError: it holds NaN or an infinity. `RecursionError` where it is nested too deeply,
             `TypeError` where it is no JSON value.
     """
+    import json
+
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     # Whole numbers that are written as such can only be missing where there is one of these.
     if ".0" not in text and "e+" not in text:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from typing_extensions import TypedDict, TypeVar
+from typing_extensions import TypeVar
 
 from lutumpy.errors import InvalidToolConstraints
-from lutumpy.tools.definition import ProviderSettings
-from lutumpy.tools.selectors import BaseToolset, ByTool, Selector, as_member_of
+from lutumpy.tools.selectors import BaseToolset, Selector, as_member_of
 
-__all__ = ["SearchAvailability", "ToolAvailability", "ToolConstraints", "ToolRequirement"]
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+
+    from lutumpy.tools.definition import ProviderSettings
+    from lutumpy.tools.selectors import ByTool
+
+__all__ = ["SearchAvailability", "ToolAvailability", "ToolRequirement"]
 
 TS = TypeVar("TS", bound=BaseToolset)
 T = TypeVar("T", bound=BaseToolset)
@@ -200,25 +205,29 @@ class ToolRequirement(Generic[TS]):
         return hash((self.mode, self.selector))
 
 
-class ToolConstraints(TypedDict, Generic[TS], total=False):
-    """What a turn with tools may say about them.
+if TYPE_CHECKING:
+    # Names for checkers alone: typed dictionaries are slow to build.
 
-    Attributes:
-        available: Which tools the model may call; the default ones, if omitted.
-        require: Whether it must call one; it may, if omitted.
-        describe: Other descriptions for this turn.
-        parallel: `False` asks for at most one call.
-        provider: What single APIs are told of tools in this turn, by the tool and the API's name.
-        prefix_stable: `True` sends the same list of tools whatever `available` says, and narrows it
-            beside the list, where the API can do that; see `Toolset.offer`.
-    """
+    class ToolConstraints(TypedDict, Generic[TS], total=False):
+        """What a turn with tools may say about them.
 
-    available: ToolAvailability[TS] | None
-    require: ToolRequirement[TS] | None
-    describe: ByTool[Selector[TS, Any, Any], str] | None
-    parallel: bool
-    provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
-    prefix_stable: bool
+        Attributes:
+            available: Which tools the model may call; the default ones, if omitted.
+            require: Whether it must call one; it may, if omitted.
+            describe: Other descriptions for this turn.
+            parallel: `False` asks for at most one call.
+            provider: What single APIs are told of tools in this turn, by the tool and the API's
+                name.
+            prefix_stable: `True` sends the same list of tools whatever `available` says, and
+                narrows it beside the list, where the API can do that; see `Toolset.offer`.
+        """
+
+        available: ToolAvailability[TS] | None
+        require: ToolRequirement[TS] | None
+        describe: ByTool[Selector[TS, Any, Any], str] | None
+        parallel: bool
+        provider: ByTool[Selector[TS, Any, Any], ProviderSettings] | None
+        prefix_stable: bool
 
 
 def _check_selector(value: Any) -> None:

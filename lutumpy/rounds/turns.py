@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, cast
 
-from typing_extensions import TypedDict, TypeVar
+from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions, check_model
 from lutumpy.core.tool_specs import ToolOffering
-from lutumpy.rounds.availability import ToolConstraints
 from lutumpy.rounds.offer import make_offer
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
 from lutumpy.rounds.outcome import Finished, NeedsTools, TurnResult
@@ -31,17 +30,18 @@ from lutumpy.tools.selectors import BaseToolset
 from lutumpy.tools.views import HasView, View
 
 if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+
     from lutumpy.core.streaming import StreamDecoder
+    from lutumpy.rounds.availability import ToolConstraints
     from lutumpy.rounds.reader import Reader
     from lutumpy.rounds.stream import TurnStream, TurnStreamSync
     from lutumpy.rounds.structured import ValueTool
 
 __all__ = [
     "AnyTurn",
-    "RequestOptions",
     "TextTurn",
     "ToolTurn",
-    "ToolTurnOptions",
     "make_structured_turn",
     "make_text_turn",
 ]
@@ -56,25 +56,27 @@ MakeResult: TypeAlias = Callable[[AssistantTurn], TurnResult[W]]
 _PLAIN = TurnOptions()
 
 
-class RequestOptions(TypedDict, total=False):
-    """What any turn may say about its request.
+if TYPE_CHECKING:
+    # Names for checkers alone: typed dictionaries are slow to build.
 
-    Attributes:
-        temperature: Sampling temperature; the provider's own, if omitted.
-        max_output_tokens: Limit of the answer, in tokens.
-        extra: Provider parameters, passed through as they are.
-    """
+    class RequestOptions(TypedDict, total=False):
+        """What any turn may say about its request.
 
-    temperature: float | None
-    max_output_tokens: int | None
-    extra: Mapping[str, Any] | None
+        Attributes:
+            temperature: Sampling temperature; the provider's own, if omitted.
+            max_output_tokens: Limit of the answer, in tokens.
+            extra: Provider parameters, passed through as they are.
+        """
+
+        temperature: float | None
+        max_output_tokens: int | None
+        extra: Mapping[str, Any] | None
+
+    class ToolTurnOptions(ToolConstraints[TS], RequestOptions, Generic[TS], total=False):
+        """What a turn with tools may say about the tools and about its request."""
 
 
 _NO_OPTIONS: RequestOptions = {"temperature": None, "max_output_tokens": None, "extra": None}
-
-
-class ToolTurnOptions(ToolConstraints[TS], RequestOptions, Generic[TS], total=False):
-    """What a turn with tools may say about the tools and about its request."""
 
 
 class _Turn(Generic[C, W]):

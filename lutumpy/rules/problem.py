@@ -4,7 +4,6 @@ shape.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -67,6 +66,8 @@ def is_json(text: str) -> bool:
 
 
 def _parsed(text: str) -> Any:
+    import json  # rare, and slow to import
+
     # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which aren't JSON.
     return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
 

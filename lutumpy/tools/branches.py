@@ -35,7 +35,6 @@ from typing import (
     Any,
     ForwardRef,
     Literal,
-    NamedTuple,
     Union,
     cast,
     get_args,
@@ -46,6 +45,7 @@ from pydantic import BaseModel
 from typing_extensions import Never, TypeAliasType
 
 from lutumpy.errors import DeclarationError
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.selectors import ToolsetTable
@@ -63,7 +63,8 @@ _INSTEAD = (
 _OR_NO_UNION = "or leave the union out: `class {name}(Toolset)`"
 
 
-class _Branch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Branch:
     """One `ToolCall[input, output]` of a union, or the one that a member has."""
 
     input: Any
@@ -259,7 +260,8 @@ def _dynamic_branch() -> _Branch:
     return _Branch(DynamicInput, DynamicOutput)
 
 
-class _Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Kind:
     """A type in the form that is compared.
 
     Attributes:

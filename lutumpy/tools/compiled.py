@@ -25,14 +25,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import Enum
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
+from lutumpy.plain.values import dataclass
 from lutumpy.tools.closed import closed_validator
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.numbers import NoJsonNumber, refuse_silent_numbers
@@ -431,7 +433,8 @@ def _refuse_non_objects(validate: Callable[[str], BaseModel]) -> Callable[[str],
     return decode
 
 
-class _MadeModel(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _MadeModel:
     """A model that pydantic made out of something else.
 
     Attributes:
@@ -461,7 +464,7 @@ def _find_made_model(value: Any, accepted: Any) -> _MadeModel | None:
         pairs = zip(range(len(value)), value, accepted, strict=False)
     for key, old, new in pairs:
         if old is not new and (made := _find_made_model(old, new)) is not None:
-            return made._replace(path=(key, *made.path))
+            return replace(made, path=(key, *made.path))
     return None
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
 from pydantic import BaseModel
 from typing_extensions import ParamSpec, TypeVar, Unpack
@@ -18,13 +18,10 @@ from lutumpy.tools.closed import ClosedGenerator
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.declared_function import DeclaredFunction
 from lutumpy.tools.definition import (
-    DEFAULT_MAX_RETRIES,
-    DEFAULT_TIMEOUT,
     TOOL_NAME,
-    Effect,
-    ProviderSettings,
     ToolDef,
     ToolOptions,
+    make_options,
 )
 from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
 from lutumpy.tools.docstrings import read_docstring
@@ -36,13 +33,12 @@ from lutumpy.tools.stated_output import NOT_STATED, stated_output
 from lutumpy.tools.tool import MARK, FunctionTool, compiled_tool
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from lutumpy.tools.definition import ToolSettings
 
 __all__ = [
     "AsyncToolFn",
     "SyncToolFn",
     "ToolFn",
-    "ToolSettings",
     "check_name",
     "choose_description",
     "find_caller",
@@ -57,7 +53,7 @@ O = TypeVar("O")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 
-_WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD_BOUNDARY = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 
 
 class ToolFn(DeclaredFunction[P], Generic[P, O]):
@@ -88,39 +84,21 @@ class AsyncToolFn(ToolFn[P, O]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]: ...
 
 
-# The overloads below differ in what they take and give, not in their settings. So those stand once
-# for the checkers, in two typed dictionaries. The functions themselves name them too, for `help()`
-# and for the message of a misspelled one, and describe them.
+# The overloads below differ in what they take and return, not in their settings. These are stated
+# once: for checkers in `ToolSettings`, for programs in `ToolOptions`, which describes them.
 
 
-class ToolSettings(TypedDict, total=False):
-    """The keyword arguments of `tool_fn`, described there."""
+if TYPE_CHECKING:
+    # Names for checkers alone: protocols are slow to build.
 
-    name: str | None
-    description: str | None
-    timeout: float
-    max_retries: int
-    idempotent: bool
-    effect: Effect
-    strict: bool | None
-    provider: ProviderSettings | None
-    annotations: Mapping[str, JsonValue] | None
-
-
-class ToolInputSettings(ToolSettings, total=False):
-    """The keyword arguments of `tool_input`, described there."""
-
-    output: Any
-
-
-class _ToolFnDecorator(Protocol):
-    @overload
-    # A coroutine function is a function too; checkers take the first overload that matches.
-    def __call__(  # type: ignore[overload-overlap]
-        self, fn: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncToolFn[P, R]: ...
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> SyncToolFn[P, R]: ...
+    class _ToolFnDecorator(Protocol):
+        @overload
+        # A coroutine function is a function too; checkers take the first overload that matches.
+        def __call__(  # type: ignore[overload-overlap]
+            self, fn: Callable[P, Coroutine[Any, Any, R]], /
+        ) -> AsyncToolFn[P, R]: ...
+        @overload
+        def __call__(self, fn: Callable[P, R], /) -> SyncToolFn[P, R]: ...
 
 
 @overload
@@ -147,13 +125,7 @@ def tool_fn(
     *,
     name: str | None = None,
     description: str | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    max_retries: int = DEFAULT_MAX_RETRIES,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
-    provider: ProviderSettings | None = None,
-    annotations: Mapping[str, JsonValue] | None = None,
+    **options: Any,
 ) -> Any:
     """Declare a function, `async` or plain, as a tool. Also `@tool_fn(name=..., timeout=...)`.
 
@@ -164,31 +136,31 @@ def tool_fn(
         fn: The function.
         name: What the model calls; the function's name by default.
         description: What the model is told; by default the docstring's text before its sections.
-        timeout: Seconds for one attempt.
-        max_retries: Attempts after the first one, for idempotent tools that timed out.
-        idempotent: Running it twice is the same as running it once. Short for
-            `effect="idempotent"`.
-        effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
-        strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
-        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
-            `type` takes the place of the declaration, for a tool that the vendor has typed.
-        annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
+        options: Those of `ToolOptions`, which describes them: `timeout`, `max_retries`,
+            `idempotent`, `effect`, `strict`, `provider` and `annotations`.
 
     Raises:
         DeclarationError: The signature, the name or an option can't be a tool's.
     """
-    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
+    checked = make_options("tool_fn", options)
 
     def declare(function: Callable[..., Any]) -> Any:
-        return _declare_function(function, name, description, options, find_caller())
+        return _declare_function(function, name, description, checked, find_caller())
 
     if fn is None:
         return declare
-    return _declare_function(fn, name, description, options, find_caller())
+    return _declare_function(fn, name, description, checked, find_caller())
 
 
-class _ToolInputDecorator(Protocol):
-    def __call__(self, cls: type[M], /) -> type[M]: ...
+if TYPE_CHECKING:
+
+    class ToolInputSettings(ToolSettings, total=False):
+        """The keyword arguments of `tool_input`, described there."""
+
+        output: Any
+
+    class _ToolInputDecorator(Protocol):
+        def __call__(self, cls: type[M], /) -> type[M]: ...
 
 
 @overload
@@ -210,13 +182,7 @@ def tool_input(
     name: str | None = None,
     output: Any = NOT_STATED,
     description: str | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    max_retries: int = DEFAULT_MAX_RETRIES,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
-    provider: ProviderSettings | None = None,
-    annotations: Mapping[str, JsonValue] | None = None,
+    **options: Any,
 ) -> Any:
     """Declare a pydantic model as the input of a tool. Also `@tool_input(name=...)`.
 
@@ -229,27 +195,20 @@ def tool_input(
         output: The type of the result, `None` for nothing; may be left out with `ToolInput[O]`
             only.
         description: What the model is told; by default the docstring's text before its sections.
-        timeout: Seconds for one attempt.
-        max_retries: Attempts after the first one, for idempotent tools that timed out.
-        idempotent: Running it twice is the same as running it once. Short for
-            `effect="idempotent"`.
-        effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
-        strict: Whether the provider should enforce the schema; `None` leaves it to the adapter.
-        provider: What one API alone is told of the tool, by the API's name, as `defer_loading`. A
-            `type` takes the place of the declaration, for a tool that the vendor has typed.
-        annotations: Hints about the tool for programs, as MCP has them; never sent to a model.
+        options: Those of `ToolOptions`, which describes them: `timeout`, `max_retries`,
+            `idempotent`, `effect`, `strict`, `provider` and `annotations`.
 
     Raises:
         DeclarationError: The class, the name or an option can't be a tool's.
     """
-    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
+    checked = make_options("tool_input", options)
 
     def declare(declared: type[BaseModel]) -> Any:
-        return _declare_class(declared, name, output, description, options, find_caller())
+        return _declare_class(declared, name, output, description, checked, find_caller())
 
     if cls is None:
         return declare
-    return _declare_class(cls, name, output, description, options, find_caller())
+    return _declare_class(cls, name, output, description, checked, find_caller())
 
 
 def find_caller() -> FrameType:
@@ -440,7 +399,7 @@ def check_name(name: object, about: Callable[[], str]) -> str:
 
 def _default_name(cls: type) -> str:
     """`web_search` for `WebSearch`, `WebSearchInput` and `WebSearchArgs`."""
-    words = _WORD_BOUNDARY.sub("_", cls.__name__).lower()
+    words = re.sub(_WORD_BOUNDARY, "_", cls.__name__).lower()
     for suffix in ("_input", "_args"):
         if words.endswith(suffix) and len(words) > len(suffix):
             return words.removesuffix(suffix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Protocol, cast, overload
 
@@ -14,7 +14,6 @@ from lutumpy.core.text_inputs import Lark, Regex, TextFormat, TextInput
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata, unused_texts
 from lutumpy.tools.declare import (
-    ToolSettings,
     check_name,
     choose_description,
     find_caller,
@@ -22,14 +21,7 @@ from lutumpy.tools.declare import (
     refuse_non_function,
 )
 from lutumpy.tools.declared_function import DeclaredFunction
-from lutumpy.tools.definition import (
-    DEFAULT_MAX_RETRIES,
-    DEFAULT_TIMEOUT,
-    Effect,
-    ProviderSettings,
-    ToolDef,
-    ToolOptions,
-)
+from lutumpy.tools.definition import ToolDef, ToolOptions, make_options
 from lutumpy.tools.description_warnings import warn_lost, warn_undescribed
 from lutumpy.tools.provider_settings import check_declared
 from lutumpy.tools.schema import output_adapter, output_schema
@@ -38,7 +30,7 @@ from lutumpy.tools.text_tool import INPUT, TextTool
 from lutumpy.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from lutumpy.tools.definition import ToolSettings
 
 __all__ = ["AsyncTextToolFn", "SyncTextToolFn", "TextToolFn", "text_tool"]
 
@@ -78,22 +70,23 @@ class AsyncTextToolFn(TextToolFn[P, O]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, O]: ...
 
 
-class TextToolSettings(ToolSettings, total=False):
-    """The keyword arguments of `text_tool`, described there."""
+if TYPE_CHECKING:
 
-    format: TextFormat | None
+    class TextToolSettings(ToolSettings, total=False):
+        """The keyword arguments of `text_tool`, described there."""
 
+        format: TextFormat | None
 
-class _TextToolDecorator(Protocol):
-    @overload
-    # A coroutine function is a function too; checkers take the first overload that matches.
-    def __call__(  # type: ignore[overload-overlap]
-        self, fn: Callable[Concatenate[str, P], Coroutine[Any, Any, R]], /
-    ) -> AsyncTextToolFn[Concatenate[str, P], R]: ...
-    @overload
-    def __call__(
-        self, fn: Callable[Concatenate[str, P], R], /
-    ) -> SyncTextToolFn[Concatenate[str, P], R]: ...
+    class _TextToolDecorator(Protocol):
+        @overload
+        # A coroutine function is a function too; checkers take the first overload that matches.
+        def __call__(  # type: ignore[overload-overlap]
+            self, fn: Callable[Concatenate[str, P], Coroutine[Any, Any, R]], /
+        ) -> AsyncTextToolFn[Concatenate[str, P], R]: ...
+        @overload
+        def __call__(
+            self, fn: Callable[Concatenate[str, P], R], /
+        ) -> SyncTextToolFn[Concatenate[str, P], R]: ...
 
 
 @overload
@@ -121,13 +114,7 @@ def text_tool(
     name: str | None = None,
     format: TextFormat | None = None,
     description: str | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-    max_retries: int = DEFAULT_MAX_RETRIES,
-    idempotent: bool = False,
-    effect: Effect = "once",
-    strict: bool | None = None,
-    provider: ProviderSettings | None = None,
-    annotations: Mapping[str, JsonValue] | None = None,
+    **options: Any,
 ) -> Any:
     """Declare a function of one text, `async` or plain, as a tool. Also `@text_tool(format=...)`.
 
@@ -141,27 +128,20 @@ def text_tool(
         name: What the model calls; the function's name by default.
         format: A `Lark` grammar or a `Regex` that the text has to fit; `None` for any text.
         description: What the model is told; by default the docstring's text before its sections.
-        timeout: Seconds for one attempt.
-        max_retries: Attempts after the first one, for idempotent tools that timed out.
-        idempotent: Running it twice is the same as running it once. Short for
-            `effect="idempotent"`.
-        effect: What running it again does: `"read"`, `"idempotent"` or `"once"`.
-        strict: Whether the provider should enforce the schema where it is sent as a function;
-            `None` leaves it to the adapter.
-        provider: What one API alone is told of the tool, by the API's name.
-        annotations: Hints about the tool for programs; no model is told.
+        options: Those of `ToolOptions`, which describes them. `strict` is about the schema of the
+            function, where it is sent as one.
 
     Raises:
         DeclarationError: The signature, the name, the format or an option can't be a tool's.
     """
-    options = ToolOptions(timeout, max_retries, idempotent, effect, strict, provider, annotations)
+    checked = make_options("text_tool", options)
 
     def declare(function: Callable[..., Any]) -> Any:
-        return _declare_text(function, name, format, description, options, find_caller())
+        return _declare_text(function, name, format, description, checked, find_caller())
 
     if fn is None:
         return declare
-    return _declare_text(fn, name, format, description, options, find_caller())
+    return _declare_text(fn, name, format, description, checked, find_caller())
 
 
 def _declare_text(

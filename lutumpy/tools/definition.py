@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from lutumpy.core.tool_names import TOOL_NAME
 from lutumpy.errors import DeclarationError
@@ -25,6 +25,7 @@ __all__ = [
     "ToolDef",
     "ToolOptions",
     "copy_settings",
+    "make_options",
 ]
 
 DEFAULT_TIMEOUT = 15.0
@@ -78,6 +79,36 @@ def _copy_annotations(given: Any) -> dict[str, Any] | None:
     except (TypeError, ValueError) as error:
         raise ValueError(f"annotations= takes JSON; {error}") from error
     return copied
+
+
+if TYPE_CHECKING:
+    # A name for checkers alone: typed dictionaries are slow to build.
+
+    class ToolSettings(TypedDict, total=False):
+        """What every decorator of tools takes: names, and the fields of `ToolOptions`."""
+
+        name: str | None
+        description: str | None
+        timeout: float
+        max_retries: int
+        idempotent: bool
+        effect: Effect
+        strict: bool | None
+        provider: ProviderSettings | None
+        annotations: Mapping[str, JsonValue] | None
+
+
+def make_options(decorator: str, settings: Mapping[str, Any]) -> ToolOptions:
+    """The options in the keyword arguments of a decorator.
+
+    Raises:
+        TypeError: One of them isn't an option.
+        DeclarationError: A value is out of range, or not JSON where it has to be.
+    """
+    for name in settings:
+        if name not in ToolOptions.__match_args__:
+            raise TypeError(f"{decorator}() got an unexpected keyword argument {name!r}")
+    return ToolOptions(**settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ Skip = Annotated[T, _SKIP]
 The caller supplies it, the model never sees it. Type checkers see `SearchIndex`.
 """
 
-_SKIP_TEXT = re.compile(r"(?:\w+\.)*Skip\[")
+_SKIP_TEXT = r"(?:\w+\.)*Skip\["
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class _Scope:
             hints = typing.get_type_hints(holder, self.globals, self.names, include_extras=True)
         except Exception as error:
             is_text = isinstance(annotation, str)
-            if is_text and isinstance(error, NameError) and _SKIP_TEXT.match(annotation):
+            if is_text and isinstance(error, NameError) and re.match(_SKIP_TEXT, annotation):
                 # A class imported for type checkers alone. The model never sees the parameter, so
                 # nobody needs to know its type.
                 return Annotated[Any, _SKIP]

@@ -74,7 +74,8 @@ class SteppedThread:
         return self._trace
 
     def _trace(self, frame: FrameType, kind: str, argument: object) -> Any:
-        if kind == self._event and not self.stopped:
+        # What Python does of its own accord, as when it closes a generator, has no line.
+        if kind == self._event and frame.f_lineno is not None and not self.stopped:
             if self._left == 0:
                 self.stopped = True
                 self._arrived.set()

@@ -588,7 +588,9 @@ def interrupted_at_every_line(change: Callable[[Session], None]) -> Iterator[Ses
         def tracer(frame: Any, event: str, arg: Any) -> Any:
             nonlocal left
             frame.f_trace_opcodes = True
-            if event in ("line", "opcode"):
+            # What Python does of its own accord, as when a generator that nobody wants any more is
+            # closed, has no line; an exception there would interrupt nobody.
+            if event in ("line", "opcode") and frame.f_lineno is not None:
                 left -= 1
                 if left == 0:
                     raise KeyboardInterrupt

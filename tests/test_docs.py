@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
-import importlib
+import importlib.util
 import inspect
 import io
 import re
@@ -64,8 +64,9 @@ def module(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleTyp
     name = "page_" + re.sub(r"\W", "_", name_of(page))
     file = tmp_path / f"{name}.py"
     file.write_text("\n".join(lines) + "\n")
-    made = ModuleType(name)
-    made.__file__ = str(file)
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    made = importlib.util.module_from_spec(spec)
     sys.modules[name] = made
     yield made
     del sys.modules[name]

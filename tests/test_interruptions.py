@@ -239,7 +239,9 @@ def run_until(step: Callable[[], object], place: int, event: str) -> bool:
 
     def local(frame: FrameType, kind: str, argument: object) -> Any:
         nonlocal passed, reached
-        if kind == event:
+        # What Python does of its own accord, as when a generator that nobody wants any more is
+        # closed, has no line; an exception there would interrupt nobody.
+        if kind == event and frame.f_lineno is not None:
             if passed == place:
                 reached = True
                 sys.settrace(None)

@@ -209,7 +209,8 @@ def _post(url: str, body: Any) -> tuple[int, bytes]:
         with urllib.request.urlopen(request, timeout=10) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        with error:  # it is a response as well
+            return error.code, error.read()
 
 
 def test_the_test_server_answers_and_refuses_for_it(toy: str) -> None:

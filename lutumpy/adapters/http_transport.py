@@ -47,7 +47,7 @@ on each line.
 # As the SDKs have them: a model may think for minutes, but a connection is there at once.
 _TIMEOUT = 600.0
 _CONNECT_TIMEOUT = 5.0
-_CONNECTIONS = 1000
+_CONNECTIONS = 500
 _IDLE_CONNECTIONS = 100
 
 

@@ -41,15 +41,19 @@ SHAPE = RequestShape(
     call_id_key="",
     other_hosts=one_of("localhost 127.0.0.1 0.0.0.0"),
 )
-# Requests are laid out as those of Chat Completions, whose parameters for sampling stand at the
-# top, while they stand under `options` here.
+# Its documents are laid out as those of Chat Completions. What it has alone: parameters for
+# sampling under `options`, images and thinking beside the content, arguments as objects, results
+# that name their tool.
 SIGNS = Signs(
-    body_keys=frozenset("options keep_alive think format truncate shift".split()),
-    message_keys=frozenset("tool_name images thinking".split()),
+    shares_layout=True,
+    body_keys=frozenset("options keep_alive think format logprobs top_logprobs".split()),
+    message_keys=frozenset("tool_calls tool_call_id tool_name images thinking".split()),
+    message_forms=({"tool_calls": [{"function": {"arguments": Mapping}}]},),
+    roles=frozenset({"tool"}),
     refused_roles=frozenset({"developer", "function"}),
     nests_tools=True,
     answers=({"message": Mapping, "done": bool},),
-    events=({"message": Mapping, "done": bool},),
+    events=({"message": Mapping, "done": False},),
     stream_marks=('"done":false', '"done": false'),
 )
 

@@ -161,6 +161,19 @@ _TABLE: dict[Api, ApiRow] = {
             page="lutumpy.page.read_bedrock",
             demo="lutumpy.demo.providers.bedrock:CONVERSE",
         ),
+        ApiRow(
+            name="ollama_chat",
+            title="Ollama",
+            family="ollama",
+            adapter="lutumpy.adapters.ollama:OllamaChat",
+            rules="lutumpy.rules.ollama.law",
+            repairs="lutumpy.doctor.ollama.stages",
+            reader="lutumpy.adapters.ollama.read:read_ollama",
+            rendering="lutumpy.testing.render_ollama",
+            server="lutumpy.testing.render_ollama_server:OllamaServer",
+            page="lutumpy.page.read_ollama",
+            demo="lutumpy.demo.providers.ollama:OLLAMA",
+        ),
     )
 }
 _BUILT_IN = frozenset(_TABLE)

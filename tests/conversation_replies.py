@@ -214,6 +214,30 @@ def converse_reply(text: str, made: Made, finish: str, extra: str, number: int) 
     }
 
 
+def ollama_reply(text: str, made: Made, finish: str, extra: str, number: int) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if extra in ("reasoning", "refusal"):
+        message["thinking"] = "hm"
+    if made:
+        # Older servers and many models give no ids.
+        message["tool_calls"] = [
+            {
+                **({"id": i} if i and number % 2 else {}),
+                "function": {"index": k, "name": n, "arguments": as_object(a)},
+            }
+            for k, (i, n, a) in enumerate(made)
+        ]
+    return {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": message,
+        "done": True,
+        "done_reason": "length" if finish == "length" else "stop",
+        "prompt_eval_count": 1,
+        "eval_count": 1,
+    }
+
+
 def as_object(arguments: str) -> Any:
     """Arguments where the API has them as an object; what is none, in one."""
     try:
@@ -229,5 +253,6 @@ REPLIES: Mapping[str, Callable[[str, Made, str, str, int], dict[str, Any]]] = {
     "anthropic_messages": messages_reply,
     "gemini_generate_content": gemini_reply,
     "bedrock_converse": converse_reply,
+    "ollama_chat": ollama_reply,
 }
 """Of each API: its answer of a text, calls (id, name, arguments), an end, and something further."""

@@ -19,6 +19,13 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[Problem]]] = {
 """What refuses a request, as the API does."""
 
 
+FORCES: Mapping[str, bool] = {
+    name: getattr(adapter("m"), "takes_forced_choice", lambda extra: True)({})
+    for name, adapter in ADAPTERS.items()
+}
+"""Whether a request can require a tool call; where it can't, a requirement is refused."""
+
+
 def tools_of(api: str, body: Mapping[str, Any]) -> list[Any]:
     """The tools in a request, one by one, as the rules of its API read them."""
     rules = serving(api, "rules")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import boto3
+import httpx2
 from anthropic import Anthropic, AsyncAnthropic
 from botocore.config import Config
 from every_api import ADAPTERS
@@ -43,6 +44,9 @@ async def model_at(api: Api, url: str, **options: Any) -> AsyncIterator[Any]:
             api, url, **options
         ) as model:  # boto3 has one client for both; it runs in threads
             yield model
+    elif api == "ollama_chat":
+        async with httpx2.AsyncClient(base_url=url, timeout=TIMEOUT) as client:
+            yield _adapter(api, client, {"max_retries": 0, **options})
     else:
         made: Any = AsyncAnthropic if api == "anthropic_messages" else AsyncOpenAI
         async with made(**_options(api, url)) as client:
@@ -61,6 +65,9 @@ def sync_model_at(api: Api, url: str, **options: Any) -> Iterator[Any]:
             yield _adapter(api, client, options)
         finally:
             client.close()
+    elif api == "ollama_chat":
+        with httpx2.Client(base_url=url, timeout=TIMEOUT) as client:
+            yield _adapter(api, client, {"max_retries": 0, **options})
     else:
         made: Any = Anthropic if api == "anthropic_messages" else OpenAI
         with made(**_options(api, url)) as client:

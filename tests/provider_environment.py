@@ -50,6 +50,8 @@ SURROUNDINGS = {
             "BOTO_CONFIG": os.devnull,
         },
     ),
+    # Read by this library's own adapter: there is no SDK.
+    "ollama": Surroundings(("lutumpy.adapters.ollama",), ("OLLAMA_",)),
 }
 _VARIABLES = tuple([name for known in SURROUNDINGS.values() for name in known.variables])
 

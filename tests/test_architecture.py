@@ -71,6 +71,7 @@ DOORS = {
     "lutumpy.adapters.anthropic",
     "lutumpy.adapters.bedrock",
     "lutumpy.adapters.gemini",
+    "lutumpy.adapters.ollama",
     "lutumpy.adapters.openai",
     "lutumpy.apis",
     "lutumpy.doctor",
@@ -207,7 +208,7 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "it holds values to a schema, as calls are held to theirs",
 }
 # What the adapters have in common; they know nothing of one another.
-PROVIDERS = {"anthropic", "bedrock", "gemini", "openai"}
+PROVIDERS = {"anthropic", "bedrock", "gemini", "ollama", "openai"}
 # Third-party packages, by the parts that may import them. SDKs only inside functions; see
 # `test_import_cost`.
 THIRD_PARTY: Mapping[str, set[str]] = {
@@ -229,6 +230,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
         "boto3",
         "botocore",
         "google",
+        "httpx2",
         "openai",
         "pydantic_core",
         "typing_extensions",
@@ -361,7 +363,7 @@ def provider_of(module: str) -> str | None:
 
 
 # Words that only one provider's own files have: its folder, its API, and its SDK.
-WORDS = ("anthropic", "bedrock", "boto", "gemini", "genai", "openai")
+WORDS = ("anthropic", "bedrock", "boto", "gemini", "genai", "ollama", "openai")
 # What names a provider elsewhere, each with its reason.
 NAMES: Mapping[str, str] = {
     "lutumpy.adapters.provider_errors": "packages whose tracebacks two SDKs have in common",

@@ -57,6 +57,7 @@ PATHS = {
     "anthropic_messages": "/v1/messages",
     "gemini_generate_content": f"/v1beta/models/{GEMINI}:generateContent",
     "bedrock_converse": f"/model/{CLAUDE}/converse",
+    "ollama_chat": "/api/chat",
 }
 HEADERS = {
     "Content-Type": "application/json",

@@ -85,7 +85,7 @@ def test_the_command_ends_well(arguments: list[str], capsys: pytest.CaptureFixtu
 def test_all_providers_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--provider", "all"]) == 0
     titles = [line for line in capsys.readouterr().out.splitlines() if "test server" in line]
-    words = ["Chat", "Responses", "Messages", "generateContent", "Converse"]
+    words = ["Chat", "Responses", "Messages", "generateContent", "Converse", "Ollama"]
     assert [title.split()[1] for title in titles] == words
 
 

@@ -70,6 +70,10 @@ def converse(stop: str, content: list[dict[str, Any]]) -> dict[str, Any]:
     return {"stopReason": stop, "output": {"message": {"role": "assistant", "content": content}}}
 
 
+def chunk(message: dict[str, Any]) -> dict[str, Any]:
+    return {"message": {"role": "assistant", **message}, "done": True, "done_reason": "stop"}
+
+
 REPLIES: dict[str, list[dict[str, Any]]] = {
     "openai_chat": [
         chat({"content": "So.", "reasoning_content": "hm", "tool_calls": [function("call_a"), function("call_b", '{"n"')]}),
@@ -125,6 +129,14 @@ REPLIES: dict[str, list[dict[str, Any]]] = {
             {"toolUse": {"toolUseId": "tooluse_c", "name": "look", "input": {}}},
         ]),
         converse("end_turn", [{"text": "Done."}]),
+    ],
+    "ollama_chat": [
+        chunk({"content": "So.", "thinking": "hm", "tool_calls": [
+            {"id": "call_a", "function": {"index": 0, "name": "look", "arguments": {"n": 1}}},
+            {"function": {"index": 1, "name": "look", "arguments": {"n": "x"}}},
+        ]}),
+        chunk({"content": "", "tool_calls": [{"function": {"name": "look", "arguments": {}}}]}),
+        chunk({"content": "Done."}),
     ],
 }  # fmt: skip
 
@@ -227,7 +239,7 @@ VALUES: list[Any] = [
     1.5,
 ]
 WORDS = [
-    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content", "bedrock_converse", "user", "assistant", "system", "developer", "tool",
+    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate_content", "bedrock_converse", "ollama_chat", "user", "assistant", "system", "developer", "tool",
     "message", "turn", "results", "text", "image", "file", "call", "reasoning", "refusal", "opaque", "function",
     "custom", "shell_call", "function_call", "toolset", "rejected", "error", "ok", "stop", "paused", "length",
     "call_a", "toolu_a", "call00001", "tool_use", "tool_result", "thinking", "id", "call_id", "tool_calls",

@@ -154,12 +154,25 @@ def converse_reply(calls: list[tuple[str, str]], text: str | None = None) -> dic
     }
 
 
+def ollama_reply(calls: list[tuple[str, str]], text: str | None = None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text or ""}
+    if calls:
+        message["thinking"] = "hm"
+        message["tool_calls"] = [
+            {"id": call_id, "function": {"name": "lookup", "arguments": json.loads(arguments)}}
+            for call_id, arguments in calls
+        ]
+    counts = {"prompt_eval_count": 10, "eval_count": 5}
+    return {"message": message, "done": True, "done_reason": "stop", **counts}
+
+
 REPLIES: dict[str, Callable[..., dict[str, Any]]] = {
     "openai_chat": chat_reply,
     "openai_responses": responses_reply,
     "anthropic_messages": anthropic_reply,
     "gemini_generate_content": gemini_reply,
     "bedrock_converse": converse_reply,
+    "ollama_chat": ollama_reply,
 }
 TWO = [("call_a", '{"key":"a"}'), ("call_b", '{"kye":"b"}')]
 

@@ -97,6 +97,7 @@ def test_every_variable_that_an_sdk_reads_is_left_out(maker: str) -> None:
         "anthropic": {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
         "google": {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GCE_METADATA_HOST"},
         "bedrock": {"AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_CONFIG_FILE"},
+        "ollama": {"OLLAMA_HOST", "OLLAMA_API_KEY"},
     }
     assert seen[maker] <= read
     for name in known.settings:

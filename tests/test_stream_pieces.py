@@ -49,8 +49,8 @@ def chunk_of_gemini(type_: Any, value: Any) -> Any:
     return type_._from_response(response=copy.deepcopy(value), kwargs={})
 
 
-def event_of_bedrock(type_: Any, value: Any) -> Any:
-    """boto3 gives events as dicts."""
+def plain_event(type_: Any, value: Any) -> Any:
+    """boto3 and this library's own transport give events as dicts."""
     return type_(value)
 
 
@@ -59,9 +59,11 @@ SDK: dict[Api, tuple[Any, Any]] = {
     "openai_responses": (openai._models.construct_type, ResponseStreamEvent),
     "anthropic_messages": (anthropic._models.construct_type, RawMessageStreamEvent),
     "gemini_generate_content": (chunk_of_gemini, GenerateContentResponse),
-    "bedrock_converse": (event_of_bedrock, dict),
+    "bedrock_converse": (plain_event, dict),
+    "ollama_chat": (plain_event, dict),
 }
-PIECEWISE = [api for api in ADAPTERS if api != "gemini_generate_content"]
+WHOLE_CALLS = ("gemini_generate_content", "ollama_chat")
+PIECEWISE = [api for api in ADAPTERS if api not in WHOLE_CALLS]
 """The APIs whose calls arrive in pieces; elsewhere they come whole, and there is no shorter way."""
 every_api = pytest.mark.parametrize("api", ADAPTERS)
 as_objects = pytest.mark.parametrize("objects", [False, True], ids=["dicts", "objects"])

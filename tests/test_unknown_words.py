@@ -24,7 +24,8 @@ WORD = "word_of_tomorrow"
 # What an API says with a word of its own. Which of several things an object is, these two APIs say
 # by its key.
 TAGS = frozenset(
-    "type role status object finish_reason stop_reason finishReason stopReason reason".split()
+    "type role status object finish_reason stop_reason finishReason stopReason reason "
+    "done_reason".split()
 )
 KEYED = {"gemini_generate_content": {"parts"}, "bedrock_converse": {"content", "start", "delta"}}
 # What stands there is the model's or the program's, or repeats the request.
@@ -59,6 +60,7 @@ WHOLE: dict[str, list[Any]] = {
     "anthropic_messages": [r["response"] for r in rows("anthropic_messages")],
     "gemini_generate_content": [r["response"] for r in rows("gemini_generate_content")],
     "bedrock_converse": [r["response"] for r in BEDROCK if not r["stream"]],
+    "ollama_chat": [r["response"] for r in rows("ollama_chat") if r["status"] == 200],
 }
 STREAMED: dict[str, list[list[Any]]] = {
     "openai_chat": [
@@ -77,6 +79,10 @@ STREAMED: dict[str, list[list[Any]]] = {
         [{event["event"]: event["payload"]} for event in r["response"]]
         for r in BEDROCK
         if r["stream"]
+    ],
+    "ollama_chat": [
+        [json.loads(line) for line in r["response"].splitlines()]
+        for r in rows("ollama_chat_ndjson")
     ],
 }
 

@@ -18,7 +18,15 @@ from lutumpy.plain.json_values import encode_text
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.safe_text import safe_str
 
-__all__ = ["adapter_error", "error_body", "is_sdk_error", "shorten_text"]
+__all__ = [
+    "adapter_error",
+    "error_body",
+    "is_connection_error",
+    "is_passing_status",
+    "is_sdk_error",
+    "retry_after",
+    "shorten_text",
+]
 
 _SDK_PACKAGES = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
 # Classes that stand for "no answer came": of the SDKs, and of the HTTP stack where an SDK lets them
@@ -65,7 +73,7 @@ def error_body(
         f"{provider}: the provider answered with an error: {shorten_text(str(message))}",
         provider=provider,
         status=status,
-        retryable=_is_passing_status(status)
+        retryable=is_passing_status(status)
         if status is not None
         else not kinds.isdisjoint(_PASSING_TYPES),
         retry_after=_read_retry_info(found),
@@ -92,18 +100,16 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     if should in ("true", "false"):
         retryable = should == "true"
     elif status is not None:
-        retryable = _is_passing_status(status)
+        retryable = is_passing_status(status)
     else:
-        retryable = code in _PASSING_TYPES or any(
-            c.__name__ in _CONNECTION_ERRORS for c in type(error).__mro__
-        )
+        retryable = code in _PASSING_TYPES or is_connection_error(error)
     message = _find_message(error, details)
     return AdapterError(
         f"{provider}: {f'HTTP {status}: ' if status is not None else ''}{shorten_text(message)}",
         provider=provider,
         status=status,
         retryable=retryable,
-        retry_after=_first_number(_read_retry_after(headers), _read_retry_info(details)),
+        retry_after=_first_number(retry_after(headers), _read_retry_info(details)),
         request_id=getattr(error, "request_id", None)
         or headers.get("x-request-id")
         or headers.get("request-id"),
@@ -127,7 +133,13 @@ def is_sdk_error(error: Exception) -> bool:
     return is_closed_client(error)
 
 
-def _is_passing_status(status: int) -> bool:
+def is_connection_error(error: BaseException) -> bool:
+    """Whether an error says that no answer came: no connection, or none in time."""
+    return any(kind.__name__ in _CONNECTION_ERRORS for kind in type(error).__mro__)
+
+
+def is_passing_status(status: int) -> bool:
+    """Whether the same request may succeed later."""
     return status in (408, 409, 429) or status >= 500
 
 
@@ -161,10 +173,12 @@ def _find_message(error: BaseException, details: Any) -> str:
         return details.strip()
     text = safe_str(error) or type(error).__name__
     cause = error.__cause__
-    return f"{text} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else text
+    if cause is None or str(cause) in ("", text):
+        return text
+    return f"{text} ({type(cause).__name__}: {cause})"
 
 
-def _read_retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, from `retry-after-ms`, or `retry-after` as seconds or as a date (RFC 9110,
     section 10.2.3).
     """

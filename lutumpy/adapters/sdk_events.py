@@ -27,15 +27,35 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from lutumpy.plain import json_values
 
 _NEWLINE = ord("\n")
 _LONG_ANSWERS = b"event: content_block_delta\ndata: "
 
-__all__ = ["EventError", "EventSplitter", "event_splitter"]
+__all__ = ["EventError", "EventSplitter", "Splitter", "event_splitter"]
+
+
+class Splitter(Protocol):
+    """Takes the bytes of a stream as they come, cut anywhere, and gives its events.
+
+    Attributes:
+        ended: Whether the last event has come, where an event says so.
+        error: What the events end in, if they do. Nothing is taken after it.
+    """
+
+    ended: bool
+    error: Exception | None
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The events that are complete with `data`."""
+        ...
+
+    def rest(self) -> Sequence[Any]:
+        """What is left at the end of the bytes, if that is an event."""
+        ...
 
 
 class EventError(Exception):
@@ -113,6 +133,10 @@ class EventSplitter:
             held.append(data[last + 2 :])
         return self._split(data, last)
 
+    def rest(self) -> Sequence[Any]:
+        """Nothing: an event ends with a blank line [HTML, 9.2.6]."""
+        return ()
+
     def _split(self, data: bytes, last: int) -> Iterator[Any]:
         named = self._named
         at = end = 0
@@ -189,10 +213,13 @@ class EventSplitter:
         return EventError(str(body), body, self._response)
 
 
-def event_splitter(stream: Any) -> EventSplitter | None:
-    """A splitter for the bytes of an SDK's open stream; `None` when only the stream itself knows
-    how to read them.
+def event_splitter(stream: Any) -> Splitter | None:
+    """A splitter for the bytes of an open stream, its own or one for an SDK's; `None` when only the
+    stream itself knows how to read them.
     """
+    own: Splitter | None = getattr(stream, "splitter", None)
+    if own is not None:
+        return own
     kind = type(stream)
     sdk = kind.__module__.partition(".")[0]
     if sdk not in ("anthropic", "openai"):

@@ -34,7 +34,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from lutumpy.adapters.sdk_events import EventSplitter, event_splitter
+from lutumpy.adapters.sdk_events import Splitter, event_splitter
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.errors import AdapterError
 
@@ -80,7 +80,7 @@ class _OpenStream:
         self._stream: Any = None
         self._source: Any = None
         # `None` when the SDK's stream has to give the events itself.
-        self._splitter: EventSplitter | None = None
+        self._splitter: Splitter | None = None
 
     @property
     def is_open(self) -> bool:
@@ -169,6 +169,8 @@ class SdkStream(_OpenStream):
                 raise StopAsyncIteration
             return splitter.feed(await anext(source))
         except StopAsyncIteration:
+            if splitter is not None and (rest := splitter.rest()):
+                return rest
             raise
         except Exception as error:
             self._raise_in_our_words(error, reading=True)
@@ -259,6 +261,8 @@ class SdkStreamSync(_OpenStream):
                 raise StopIteration
             return splitter.feed(next(source))
         except StopIteration:
+            if splitter is not None and (rest := splitter.rest()):
+                return rest
             raise
         except Exception as error:
             self._raise_in_our_words(error, reading=True)

@@ -23,7 +23,7 @@ from lutumpy.apis import Api, by_name, is_built_in, serving
 from lutumpy.cli.reading import Value, read_text
 from lutumpy.rules.shape import AnswerForm, ApiRules, Signs
 
-__all__ = ["answer_values", "api_of_answer", "is_event", "read_answer"]
+__all__ = ["answer_values", "api_of_answer", "is_event", "looks_like", "read_answer"]
 
 # Characters of an event stream in which its first event begins, and events of it that are looked
 # at.
@@ -72,7 +72,7 @@ def api_of_answer(answer: Any) -> Api | None:
 
 def _api_of_object(value: Mapping[str, Any]) -> Api | None:
     for api, sign in _signs().items():
-        if any(_looks_like(value, form) for form in (*sign.events, *sign.answers)):
+        if any(looks_like(value, form) for form in (*sign.events, *sign.answers)):
             return api
     return None
 
@@ -80,7 +80,7 @@ def _api_of_object(value: Mapping[str, Any]) -> Api | None:
 def is_event(value: Mapping[str, Any]) -> bool:
     """Whether an object is an event of a stream, and can't be a whole answer."""
     forms = [form for sign in _signs().values() for form in sign.events]
-    return any(_looks_like(value, form) for form in forms)
+    return any(looks_like(value, form) for form in forms)
 
 
 def _api_of_marks(start: str) -> Api | None:
@@ -95,20 +95,23 @@ def _api_of_marks(start: str) -> Api | None:
     return max(found)[2] if found else None
 
 
-def _looks_like(value: Any, form: AnswerForm) -> bool:
+def looks_like(value: Any, form: AnswerForm) -> bool:
+    """Whether a value is an object of a form."""
     if not isinstance(value, Mapping):
         return False
     return all(key in value and _fits(value[key], wanted) for key, wanted in form.items())
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, str):
+    if isinstance(wanted, (str, bool)):
         return bool(value == wanted)
+    if isinstance(wanted, Mapping):
+        return looks_like(value, wanted)
     if isinstance(wanted, type):
         return isinstance(value, wanted)
     if isinstance(wanted, list):
         entries = value if isinstance(value, list) else []
-        return any(_looks_like(entry, form) for entry in entries for form in wanted)
+        return any(looks_like(entry, form) for entry in entries for form in wanted)
     return isinstance(value, str) and wanted.match(value) is not None
 
 

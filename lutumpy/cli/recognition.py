@@ -5,7 +5,9 @@
 # (`Signs` in its rules), and every sign that is found is a vote for it:
 #
 #     one API has votes         it is this one
-#     several have votes        the document contradicts itself: all of them are named
+#     several have votes        those that have a sign of their own, which no other of them has;
+#                               where several have one, the document contradicts itself, and all of
+#                               them are named
 #     none has a vote           what is left after the roles that an API refuses, the model's name,
 #                               and the parameters that an API can't do without
 #
@@ -26,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lutumpy.apis import Api, by_name, is_built_in
-from lutumpy.cli.answers import api_of_answer
+from lutumpy.cli.answers import api_of_answer, looks_like
 from lutumpy.doctor import is_compatible
 from lutumpy.rules.shape import ApiRules, HistoryContext, Signs
 
@@ -138,7 +140,9 @@ def _apis_of_body(body: Mapping[str, Any], known: Mapping[Api, ApiRules]) -> tup
     if "model" in body:
         candidates = _naming_models(candidates, known)
     signs = _of_their_form(messages, {api: known[api].SIGNS for api in candidates})
-    voted = [api for api in signs if any(_signs_of_request(body, messages, signs[api]))]
+    voted = _voted(
+        {api: set(_signs_of_request(body, messages, signs[api])) for api in signs}, signs
+    )
     if voted:
         return tuple(voted)
     fitting = _fitting(messages, signs)
@@ -198,7 +202,7 @@ def apis_of_messages(messages: Iterable[Any]) -> tuple[Api, ...]:
 
 def _apis_of_messages(entries: Sequence[Any], known: Mapping[Api, ApiRules]) -> tuple[Api, ...]:
     signs = _of_their_form(entries, {api: rules.SIGNS for api, rules in known.items()})
-    voted = [api for api in signs if any(_signs_of_messages(entries, signs[api]))]
+    voted = _voted({api: set(_signs_of_messages(entries, signs[api])) for api in signs}, signs)
     # A list of Responses may hold messages as Chat spells them, so its own items decide.
     strongest = [api for api in voted if signs[api].outweighs]
     return tuple(strongest or voted) or _fitting(entries, signs)
@@ -241,10 +245,25 @@ def _fitting(messages: Sequence[Any], signs: Mapping[Api, Signs]) -> tuple[Api, 
         for api, sign in signs.items()
         if not (sign.refused_roles & names or sign.refused_first_roles & first)
     ]
-    return tuple(fitting) or tuple(signs)
+    # Without a sign, a document is not one of an API that shares its layout with another.
+    own = [api for api in fitting or signs if not signs[api].shares_layout]
+    return tuple(own or fitting or signs)
 
 
 # --- Votes ---------------------------------------------------------------------------------------
+
+
+def _voted(found: Mapping[Api, set[Sign]], signs: Mapping[Api, Signs]) -> list[Api]:
+    """The APIs that a document speaks for, by the signs that were found for each."""
+    voted = [api for api in found if found[api]]
+    voted = [api for api in voted if not signs[api].shares_layout or _own_signs(api, voted, found)]
+    with_own = [api for api in voted if _own_signs(api, voted, found)]
+    return with_own or voted
+
+
+def _own_signs(api: Api, voted: Sequence[Api], found: Mapping[Api, set[Sign]]) -> set[Sign]:
+    """The signs of an API that no other one has."""
+    return found[api].difference(*[found[other] for other in voted if other != api])
 
 
 def _recognise(
@@ -311,6 +330,9 @@ def _signs_of_message(message: Mapping[str, Any], signs: Signs) -> Iterator[Sign
     if isinstance(role, str) and role in signs.roles:
         yield "role", role
     yield from [("message key", key) for key in message if key in signs.message_keys]
+    for form in signs.message_forms:
+        if looks_like(message, form):
+            yield "message form", " ".join(form)
     if _matches(signs.item_types, kind):
         yield "item", str(kind)
     for part in _entries_of(message.get("content")):

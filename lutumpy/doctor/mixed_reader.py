@@ -166,12 +166,14 @@ class MixedReader:
         return None
 
     def _count_calls(self, spelling: Spelling, message: Mapping[str, Any], role: str) -> int:
-        """How many calls and results a spelling reads in a message, beside the parts of it."""
+        """How much a spelling reads of calls and results in a message, beside the parts of it."""
         pieces = spelling.read_beside_content(message, 0, self.read_part)
-        count = sum([isinstance(piece, (Call, Result, OwnPart)) for piece in pieces])
+        # Who finds the id of a call as well reads it better than who finds none.
+        named = [piece for piece in pieces if isinstance(piece, (Call, Result, OwnPart))]
+        count = sum([1 if _lacks_id(piece) else 2 for piece in named])
         if self._roles.get(role) is spelling:
             # The whole message is one, if it says something where this API looks.
-            count += spelling.content_key in message or spelling.result_id_key in message
+            count += 2 * (spelling.content_key in message or spelling.result_id_key in message)
         return count
 
     def is_result(self, entry: Mapping[str, Any]) -> bool:
@@ -356,6 +358,10 @@ def _read_body(
             if piece is not None:
                 return piece
     return None
+
+
+def _lacks_id(piece: Piece) -> bool:
+    return isinstance(piece, Call) and _call_id_of(piece) is None
 
 
 def _call_id_of(piece: Piece) -> str | None:

@@ -32,9 +32,11 @@ PartPlace = Literal["message", "result"]
 NOTHING: re.Pattern[str] = re.compile(r"(?!)")
 """A pattern that no text matches."""
 
-AnswerForm: TypeAlias = Mapping[str, "str | re.Pattern[str] | type | list[AnswerForm]"]
-"""What an object has: keys, each with the text that it holds, a pattern of it, or the type of its
-value; of a list, forms that one of its elements has.
+AnswerForm: TypeAlias = Mapping[
+    str, "str | bool | re.Pattern[str] | type | AnswerForm | list[AnswerForm]"
+]
+"""What an object has: keys, each with the text or the truth value that it holds, a pattern of a
+text, or the type of its value; of an object its form, of a list forms that one of its elements has.
 """
 
 
@@ -107,6 +109,10 @@ class Signs:
         resuming_keys: Parameters with which a request needs no messages, since it goes on from what
             the server holds.
         message_keys: Keys of a message.
+        message_forms: What a message has, where its keys alone don't say it.
+        shares_layout: Whether all of its documents are laid out as those of a commoner API. Then
+            what it has in common with that one is listed too, and a document is taken for this one
+            only if it has a sign that no other API has.
         roles: Roles of a message.
         refused_roles: Roles that the API refuses anywhere.
         refused_first_roles: Roles that the API refuses in the first message.
@@ -133,6 +139,8 @@ class Signs:
     required_keys: frozenset[str] = frozenset()
     resuming_keys: frozenset[str] = frozenset()
     message_keys: frozenset[str] = frozenset()
+    message_forms: tuple[AnswerForm, ...] = ()
+    shares_layout: bool = False
     roles: frozenset[str] = frozenset()
     refused_roles: frozenset[str] = frozenset()
     refused_first_roles: frozenset[str] = frozenset()

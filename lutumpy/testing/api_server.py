@@ -116,6 +116,9 @@ class ApiServer:
     stream_end: ClassVar[bytes] = b""
     """What an event stream ends with."""
 
+    streams_by_default: ClassVar[bool] = False
+    """Whether an answer is a stream where `stream` isn't in the body."""
+
     needs_body: ClassVar[frozenset[str]] = frozenset({CREATE})
     """Operations that can't come without a body."""
 

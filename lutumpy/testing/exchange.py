@@ -119,7 +119,8 @@ class Exchange:
             return self._send_events(answer), None, None
         is_streamed = self.target.streams
         if is_streamed is None:
-            is_streamed = body.get("stream") is True
+            asked = body.get("stream")
+            is_streamed = self.server.streams_by_default if asked is None else asked is True
         # A raw body may be broken on purpose: nothing of it can be remembered.
         if isinstance(answer, (bytes, str)):
             kind = self.server.stream_type if is_streamed else "application/json"

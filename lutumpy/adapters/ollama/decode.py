@@ -1,0 +1,254 @@
+"""From an answer of `/api/chat` to an `AssistantTurn`. Total: whatever the model wrote, nothing
+raises.
+
+`native` holds the message as it came, so that it goes back unchanged (rule R1). Only what the API
+would refuse on the way back is brought into shape, once: nulls, a content that is no text,
+arguments that are no object.
+"""
+
+# What is hard here
+# -----------------
+# Calls of older servers and of most models have no ids, and some models count theirs from zero in
+# every answer. So the id of a `CallBlock` is this library's, taken from the wire where there is one
+# until the transcript knows it already, and it is never written into `native`, whose calls are
+# found by their places (`id_field` is empty).
+#
+# The reason for the end of an answer doesn't tell calls: with calls it is "stop".
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
+from lutumpy.core.items import (
+    AssistantTurn,
+    Block,
+    CallBlock,
+    FinishReason,
+    ReasoningBlock,
+    TextBlock,
+    Usage,
+)
+from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+
+__all__ = ["API", "INVALID_INPUT", "MessageReader", "decode_answer", "finish_of", "is_answer"]
+
+API = "ollama_chat"
+
+INVALID_INPUT = "INVALID_JSON"
+"""The key under which arguments are sent that are no object."""
+
+_NO_NUMBER = (
+    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
+)
+_FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+# What is read of an answer; what else it has, as durations, is kept beside the turn.
+_ANSWER_KEYS = frozenset({"message", "model", "done", "done_reason"})
+# Fields of a call that hold its function or its id; a call of another kind has another one.
+_CALL_KEYS = frozenset({"id", "type", "function"})
+
+
+def decode_answer(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
+    """The turn that an answer holds.
+
+    Args:
+        reply: The answer, as JSON values; it isn't changed.
+        request_id: The provider's id of the request, where known.
+    """
+    reader = MessageReader()
+    message = reply.get("message")
+    reader.read(message if isinstance(message, dict) else {})
+    return reader.turn(reply, request_id)
+
+
+def is_answer(reply: Mapping[str, Any]) -> bool:
+    """Whether an object can be an answer at all."""
+    return isinstance(reply.get("message"), dict) or "done_reason" in reply
+
+
+def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
+    """Why the answer ended, in this library's words."""
+    reason = reply.get("done_reason")
+    # Older servers give no reason for a natural end.
+    if reason is None or reason == "":
+        finish: FinishReason = "stop" if reply.get("done") is True else "unknown"
+    else:
+        finish = _FINISH.get(reason, "unknown") if isinstance(reason, str) else "unknown"
+    return "tool_calls" if finish == "stop" and calls else finish
+
+
+def _usage_of(reply: Mapping[str, Any]) -> Usage:
+    asked, written = _count(reply, "prompt_eval_count"), _count(reply, "eval_count")
+    return Usage(asked, written, asked + written, _count(reply, "prompt_eval_cached_count"))
+
+
+def _count(reply: Mapping[str, Any], name: str) -> int:
+    value = reply.get(name)
+    return value if type(value) is int and value > 0 else 0
+
+
+class MessageReader:
+    """One walk over a message: `read` it, then take the `turn`.
+
+    Args:
+        results: In a history, the ids and names of the calls that have results there; see
+            `UnknownCalls`.
+
+    Attributes:
+        calls: The calls, once they are settled.
+        unknown_calls: What looks like a call, of a kind that nobody knows.
+    """
+
+    __slots__ = ("_blocks", "_dropped", "_kept", "_sent_calls", "calls", "unknown_calls")
+
+    def __init__(self, results: AbstractSet[str] | None = None) -> None:
+        self.calls: list[CallBlock] = []
+        self.unknown_calls: UnknownCalls = UnknownCalls(results)
+        self._blocks: list[Block] = []
+        # The message as it goes back, its calls, and what doesn't go back.
+        self._kept: dict[str, Any] = {}
+        self._sent_calls: list[dict[str, Any]] = []
+        self._dropped: list[Any] = []
+
+    def read(self, message: Mapping[str, Any]) -> None:
+        """Read the message: its thinking, its text, then its calls."""
+        kept: dict[str, Any] = {
+            "role": "assistant",
+            **{
+                key: value
+                for key, value in message.items()
+                if value is not None and key not in ("role", "tool_calls")
+            },
+        }
+        for key in ("content", "thinking"):
+            if key in kept and not isinstance(kept[key], str):
+                kept[key] = encode_text(kept[key])
+        self._kept = kept
+        if thinking := kept.get("thinking"):
+            self._blocks.append(ReasoningBlock(clean_text(thinking)))
+        if content := kept.get("content"):
+            self._blocks.append(TextBlock(clean_text(content)))
+        entries = message.get("tool_calls")
+        if entries is not None:
+            for entry in entries if isinstance(entries, list) else [entries]:
+                self.read_call(entry)
+
+    def read_call(self, entry: Any) -> None:
+        """Read the next entry of `tool_calls`."""
+        if not isinstance(entry, dict):
+            if entry is not None:
+                self._dropped.append(entry)
+            return
+        sent = _without_nulls(entry)
+        if not isinstance(sent.get("id", ""), str):
+            del sent["id"]
+        function = sent.get("function")
+        if isinstance(function, dict):
+            self._take_call(entry, sent, function)
+        else:
+            self._take_unknown(sent)
+
+    def _take_call(
+        self, entry: dict[str, Any], sent: dict[str, Any], function: dict[str, Any]
+    ) -> None:
+        body = _without_nulls(function)
+        name, value = body.get("name"), body.get("arguments")
+        if not isinstance(name, str):
+            name = body["name"] = ""
+        arguments, problem = "", None
+        if isinstance(value, dict):
+            arguments = encode(value).decode()
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(value):
+                problem = _NO_NUMBER
+        elif value is not None:
+            arguments = value if isinstance(value, str) else encode_text(value)
+            body["arguments"] = {INVALID_INPUT: arguments}
+            arguments = clean_text(arguments)
+        call = CallBlock(
+            clean_text(sent.get("id", "")),
+            clean_text(name),
+            arguments,
+            as_object=True,
+            position=len(self._sent_calls),
+            problem=problem,
+        )
+        self._blocks.append(call)
+        self.calls.append(call)
+        self._sent_calls.append(entry if body == function and sent == entry else sent)
+        if body != function:
+            sent["function"] = body
+
+    def _take_unknown(self, sent: dict[str, Any]) -> None:
+        """An entry without a function: a call of a kind that is newer than this library."""
+        kind = next((key for key in sent if key not in _CALL_KEYS), "")
+        inner = sent.get(kind)
+        item = inner if isinstance(inner, dict) else sent
+        word = kind or "call"
+        place = len(self._sent_calls)
+        found = unknown_call(word, item, sent.get("id"), place, name_tells=True)
+        if found is None:
+            self._dropped.append(sent)
+            return
+        # The API reads a call only with a function.
+        name = found.name
+        self._sent_calls.append({**sent, "function": {"name": name, "arguments": {}}})
+        self.unknown_calls.add(len(self._blocks), found)
+        self._blocks.append(found)
+
+    def settle_calls(self) -> None:
+        """Put the calls of no known kind among the calls, when the answer has ended."""
+        self.unknown_calls.settle(self._blocks, self.calls)
+
+    def turn(self, reply: Mapping[str, Any], request_id: str | None) -> AssistantTurn:
+        """The turn of the message, once it is read.
+
+        Args:
+            reply: The answer, for everything but the message.
+            request_id: The provider's id of the request, where known.
+        """
+        self.settle_calls()
+        finish = finish_of(reply, bool(self.calls))
+        reason, model = reply.get("done_reason"), reply.get("model")
+        calls = tuple(self.calls)
+        return AssistantTurn(
+            api=API,
+            blocks=calls if len(calls) == len(self._blocks) else tuple(self._blocks),
+            native=self._native(),
+            calls=calls,
+            calls_key="tool_calls",
+            id_field="",
+            finish_reason=finish,
+            provider_finish_reason=reason if isinstance(reason, str) and reason else None,
+            usage=_usage_of(reply),
+            model=model if isinstance(model, str) else None,
+            request_id=request_id,
+            residue=self._residue(reply),
+            cut=finish == "length",
+        )
+
+    def _native(self) -> bytes:
+        kept = dict(self._kept)
+        if self._sent_calls:
+            kept["tool_calls"] = self._sent_calls
+        # An answer without anything in it is kept, and left out of requests.
+        says_something = any(kept[key] for key in kept if key not in ("role", "content"))
+        if not (says_something or kept.get("content")):
+            return b""
+        kept.setdefault("content", "")
+        return encode(kept)
+
+    def _residue(self, reply: Mapping[str, Any]) -> bytes:
+        rest = {
+            key: reply[key]
+            for key in sorted(reply, key=str)
+            if key not in _ANSWER_KEYS and reply[key] is not None
+        }
+        if self._dropped:
+            rest["tool_calls"] = self._dropped
+        return encode(rest) if rest else b""
+
+
+def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner is not None}

@@ -1,0 +1,184 @@
+"""The stream decoder of `/api/chat`: chunks in; text, thinking and calls out as they arrive; and at
+the end the turn that the API would have given unstreamed.
+"""
+
+# What is hard here
+# -----------------
+# Each chunk is a whole answer with a part of the message, the last one has `"done": true` and the
+# counts. Texts go on from chunk to chunk, calls come whole. So the message is put together here,
+# and read at the end as a whole answer is.
+#
+#   begun ----------------> ended ---------------> finished
+#   any chunk               `"done": true`         finish()
+#
+# A call is done when another one began, or when the answer ended without being cut: the text of the
+# last call's arguments could have been cut off, and what is left of it could still look complete.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lutumpy.adapters.ollama.decode import API, MessageReader, decode_answer, finish_of
+from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.unknown_calls import deltas_of_waiting
+from lutumpy.core.items import AssistantTurn, CallBlock
+from lutumpy.core.streaming import CallDone, Delta, ReasoningDelta, Started, TextDelta
+from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import clean_text
+
+__all__ = ["OllamaStreamDecoder"]
+
+
+class _Gathered:
+    """A text that arrives in pieces."""
+
+    __slots__ = ("_half", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        # The first half of a character that was cut in two.
+        self._half = ""
+
+    def add(self, text: str) -> str:
+        """Take a piece; gives what of it can be shown."""
+        self.pieces.append(text)
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return clean_text(text)
+
+    def rest(self) -> str:
+        """What is left to be shown at the end."""
+        half, self._half = self._half, ""
+        return clean_text(half)
+
+
+class OllamaStreamDecoder:
+    """A `StreamDecoder` for the chunks of `/api/chat`."""
+
+    __slots__ = (
+        "_answer",
+        "_call_entries",
+        "_content",
+        "_done",
+        "_ended",
+        "_message",
+        "_reader",
+        "_reported",
+        "_started",
+        "_thinking",
+    )
+
+    def __init__(self) -> None:
+        # Everything of the answer but its message, as last given, and of the message but its texts
+        # and calls.
+        self._answer: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._content = _Gathered()
+        self._thinking = _Gathered()
+        self._call_entries: list[Any] = []
+        # Reads the calls as they come, so that they can be reported.
+        self._reader = MessageReader()
+        self._reported = self._done = 0
+        self._started = self._ended = False
+
+    def feed(self, chunk: Any) -> Sequence[Delta]:
+        """Take the next chunk: a dict, or an object of a client's. What is no chunk is ignored.
+
+        Raises:
+            AdapterError: the chunk is an error; `.partial` is what had arrived.
+        """
+        value = event_object(chunk)
+        error = error_body(value, API) if value.get("error") else None
+        if error is not None:
+            error.partial = self.partial()
+            raise error
+        deltas: list[Delta] = []
+        if not self._started and value:
+            self._started = True
+            model = value.get("model")
+            deltas.append(Started(model if isinstance(model, str) else None))
+        for name, given in value.items():
+            if given is not None and name != "message":
+                self._answer[name] = given
+        message = value.get("message")
+        if isinstance(message, dict):
+            self._take_message(message, deltas)
+        if value.get("done") is True:
+            self._ended = True
+            self._end_texts(deltas)
+        self._report_calls(deltas)
+        return deltas
+
+    def finish(self, request_id: str | None = None) -> AssistantTurn:
+        """The whole answer, when the stream has ended.
+
+        Raises:
+            AdapterError: no chunk said that the answer is done; `.partial` is what had arrived.
+        """
+        if not self._ended:
+            raise AdapterError(
+                f"{API}: the stream ended before the answer did: no chunk is done",
+                provider=API,
+                retryable=True,
+                request_id=request_id,
+                partial=self.partial(),
+            )
+        return decode_answer(self._reply(), request_id)
+
+    def partial(self) -> AssistantTurn | None:
+        """What has arrived so far, marked as cut off; `None` if nothing has. Never raises."""
+        turn = decode_answer(self._reply())
+        return replace(turn, cut=True) if turn.blocks or self._ended else None
+
+    # --- what a chunk says ------------------------------------------------------------------------
+
+    def _take_message(self, message: Mapping[str, Any], deltas: list[Delta]) -> None:
+        for name, value in message.items():
+            if name in ("content", "thinking", "tool_calls"):
+                continue
+            if value is not None:
+                self._message[name] = value
+        thinking, content = message.get("thinking"), message.get("content")
+        if isinstance(thinking, str) and thinking and (shown := self._thinking.add(thinking)):
+            deltas.append(ReasoningDelta(shown))
+        if isinstance(content, str) and content and (shown := self._content.add(content)):
+            deltas.append(TextDelta(shown))
+        entries = message.get("tool_calls")
+        for entry in entries if isinstance(entries, list) else ():
+            self._call_entries.append(entry)
+            self._reader.read_call(entry)
+
+    def _end_texts(self, deltas: list[Delta]) -> None:
+        if rest := self._thinking.rest():
+            deltas.append(ReasoningDelta(rest))
+        if rest := self._content.rest():
+            deltas.append(TextDelta(rest))
+
+    def _reply(self) -> dict[str, Any]:
+        """The answer as it would have come in one piece."""
+        message = dict(self._message)
+        if self._content.pieces or not message:
+            message["content"] = "".join(self._content.pieces)
+        if self._thinking.pieces:
+            message["thinking"] = "".join(self._thinking.pieces)
+        if self._call_entries:
+            message["tool_calls"] = self._call_entries
+        return {**self._answer, "message": message}
+
+    def _report_calls(self, deltas: list[Delta]) -> None:
+        waiting = bool(self._reader.unknown_calls)
+        if self._ended:
+            self._reader.settle_calls()
+        calls: list[CallBlock] = self._reader.calls
+        if self._ended or not waiting:
+            deltas += deltas_of_waiting(calls, self._reported)
+            self._reported = len(calls)
+        is_whole = self._ended and finish_of(self._answer, bool(calls)) != "length"
+        sure = self._reported if is_whole else self._reported - 1
+        while self._done < sure:
+            deltas.append(CallDone(self._done, calls[self._done]))
+            self._done += 1

@@ -1,0 +1,1 @@
+"""What mends a history of Ollama's API."""

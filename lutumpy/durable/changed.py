@@ -1,8 +1,8 @@
 """Calls of a recorded plan whose tools are others now: what came of those that were begun (P7)."""
 
-# With `drift="reject"` the model is told of such a call that it was not run. That is true only of
-# one that nobody has begun: where a result is recorded, that is what came of it, and where there is
-# a marker alone, nobody knows.
+# With `drift="reject"` the result of such a call says that it was not run. That is true only of one
+# that nobody has begun: where a result is recorded, the call has run, and where there is a marker
+# alone, nobody knows.
 
 from __future__ import annotations
 

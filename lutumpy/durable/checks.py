@@ -1,4 +1,4 @@
-"""What every store checks of what it is given."""
+"""What every store checks of its arguments."""
 
 from __future__ import annotations
 

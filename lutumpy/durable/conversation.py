@@ -67,11 +67,11 @@ class WorkersConversation:
         self.unresolved: tuple[UnresolvedCall, ...] = ()
 
     def recorded(self, name: str) -> JsonValue:
-        """Nothing: what stands is what `record` gives."""
+        """Nothing: the recorded value is what `record` returns."""
         return None
 
     async def record(self, name: str, value: Any) -> JsonValue:
-        """Write a record of the open round, and give what stands (rules P1, P2)."""
+        """Write a record of the open round, and return the recorded value (rules P1, P2)."""
         return await self.store.record(self.claim, name, value)
 
 
@@ -79,7 +79,7 @@ class OpenConversation:
     """What one run of the loop holds of a conversation.
 
     The session here is a copy of what is committed, plus what this process is about to commit. It
-    is dropped when anything goes wrong: the next run makes a new one of what stands in the store.
+    is dropped when anything goes wrong: the next run loads a new one from the store.
 
     Attributes:
         store: Where it is kept.
@@ -112,10 +112,10 @@ class OpenConversation:
         return self._records.get(name)
 
     async def record(self, name: str, value: Any) -> JsonValue:
-        """Write a record of the open round, and give what stands (rules P1, P2)."""
-        stands = await self.store.record(self.claim, name, value)
-        self._records[name] = stands
-        return stands
+        """Write a record of the open round, and return the recorded value (rules P1, P2)."""
+        recorded = await self.store.record(self.claim, name, value)
+        self._records[name] = recorded
+        return recorded
 
     async def record_own(self, name: str, value: Any) -> None:
         """Write a record that nobody else may have written.
@@ -123,8 +123,8 @@ class OpenConversation:
         Raises:
             TakenOverError: somebody has, with another value.
         """
-        stands = await self.record(name, value)
-        if not json_values.equal(stands, value):
+        recorded = await self.record(name, value)
+        if not json_values.equal(recorded, value):
             raise TakenOverError(
                 f"another process has recorded another {name} of round {self.claim.round} of "
                 f"{self.scope!r}; what this one had is not used"
@@ -139,7 +139,7 @@ class OpenConversation:
         return LoopCounts(counts.rounds, spent, failures)
 
     def loop_counts_of_new_task(self) -> LoopCounts:
-        """As `loop_counts`, for a loop that has been running when the user said something."""
+        """As `loop_counts`, for a loop that was running when the user's message came."""
         return LoopCounts(0, self._cost_at_loop - self.session.usage.total_tokens, {})
 
     async def commit_round(self, counted: LoopCounts) -> bool:

@@ -81,8 +81,8 @@ class DatabaseStore:
     async def record(self, claim: Claim, name: str, value: JsonValue) -> JsonValue:
         """See `SessionStore.record`."""
         text = _to_json(value)
-        stands = await self._run(operations.record(claim, name, text))
-        found: JsonValue = read(stands)
+        recorded = await self._run(operations.record(claim, name, text))
+        found: JsonValue = read(recorded)
         return found
 
     async def begin(self, claim: Claim, name: str) -> bool:

@@ -186,7 +186,7 @@ class _Dbos:
 async def _in_thread(work: Callable[[], T]) -> T:
     """Do some work in a thread that doesn't keep the process alive.
 
-    DBOS tries for ever where its database is gone, unless it was told not to.
+    DBOS tries for ever where its database is gone, unless it is configured not to.
     """
     token, done = anyio.lowlevel.current_token(), anyio.Event()
     results: list[T] = []
@@ -223,7 +223,7 @@ def serve_dbos(tools: type[Toolset[Any]], dispatch: Dispatcher[Any]) -> None:
 
     Raises:
         ImportError: dbos is not installed.
-        EngineError: there is no DBOS yet; its serializer is pickle, which would run what stands in
+        EngineError: there is no DBOS yet; its serializer is pickle, which would run code from
             the database; or its database is SQLite, and this Python has one that is too old.
         DeclarationError: the dispatcher doesn't cover the toolset. `TypeError`: it is for another.
     """
@@ -242,7 +242,7 @@ def serve_dbos(tools: type[Toolset[Any]], dispatch: Dispatcher[Any]) -> None:
         owner = mine
         if ticket.effect == "once":
             owner = await begin.run_async({"name": "lutumpy.begin"}, _same, mine)
-        # Where this is recorded, the record is given and nothing below is run.
+        # Where this is recorded, the record is returned and nothing below is run.
         return await tool.run_async(
             {"name": "lutumpy.tool"}, _run_if_mine, data, work, owner == mine
         )
@@ -281,7 +281,7 @@ def _check_configuration() -> None:
     serializer = getattr(instance, "_serializer", None)
     if serializer is not None and serializer.name() == "py_pickle":
         raise EngineError(
-            "DBOS would keep the outcomes of calls as pickle, which runs whatever stands in the "
+            "DBOS would keep the outcomes of calls as pickle, which runs any code in the "
             "database; give it serializer=DBOSPortableJSONSerializer(); nothing is served"
         )
     config = getattr(instance, "_config", None) or {}

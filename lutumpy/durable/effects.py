@@ -79,7 +79,7 @@ __all__ = [
 
 logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
-# How long a process that is told to stop may still write what it knows.
+# How long a process that has to stop may still write what it knows.
 SECONDS_TO_SETTLE = 5.0
 
 
@@ -165,10 +165,10 @@ class DurableEffects(AsyncEffects):
         outcome = await self._request(turn)
         finished = isinstance(outcome, Finished)
         if finished or self._settings.hooks_wait:
-            made = outcome.result.turn if finished else outcome.round.turn
+            answered = outcome.result.turn if finished else outcome.round.turn
             try:
-                await conversation.record_own("turn", dump_answer(made))
-                await self._tell_answer(made)
+                await conversation.record_own("turn", dump_answer(answered))
+                await self._tell_answer(answered)
             except BaseException:
                 _discard(outcome)
                 raise
@@ -279,8 +279,8 @@ class DurableEffects(AsyncEffects):
         if len(results) == len(tickets):
             return results
         try:
-            made = await self._run(pending, tickets, journal)
-            return await _keep_results(tickets, made, journal)
+            ran = await self._run(pending, tickets, journal)
+            return await _keep_results(tickets, ran, journal)
         except GeneratorExit:
             raise
         except BaseException:
@@ -305,8 +305,8 @@ class DurableEffects(AsyncEffects):
         reviewed: list[ToolResult],
         number: int,
     ) -> None:
-        stands = self._conversation.recorded("review")
-        if stands is None:
+        recorded = self._conversation.recorded("review")
+        if recorded is None:
             fresh: list[ToolResult] = []
             await super().review(hooks, results, fresh, number)
             pairs = zip(fresh, results, strict=True)
@@ -314,11 +314,11 @@ class DurableEffects(AsyncEffects):
                 reviewed += fresh
                 return
             value = {result.metadata.id: result.dump() for result in fresh}
-            stands = await self._conversation.record("review", value)
-            if stands == value:
+            recorded = await self._conversation.record("review", value)
+            if recorded == value:
                 reviewed += fresh
                 return
-        contents = cast("Mapping[str, Mapping[str, Any]]", stands)
+        contents = cast("Mapping[str, Mapping[str, Any]]", recorded)
         for result in results:
             call_id = result.metadata.id
             loaded = ToolResult.load(contents[call_id], self._calls[call_id])
@@ -395,14 +395,14 @@ def _discard(opened: OpenRound | NeedsTools[Any] | Finished[Any]) -> None:
 
 
 async def _keep_results(
-    tickets: Sequence[CallTicket], made: Sequence[ToolResult], journal: StoreJournal
+    tickets: Sequence[CallTicket], returned: Sequence[ToolResult], journal: StoreJournal
 ) -> list[ToolResult]:
-    """What stands for each call; recorded now, where the runner hasn't told the journal.
+    """The recorded result of each call; recorded now, where the runner didn't notify the journal.
 
     Raises:
         ValueError: the runner gave other results than one for each ticket, in order.
     """
-    listed = list(made)
+    listed = list(returned)
     if [result.metadata.id for result in listed] != [ticket.call_id for ticket in tickets]:
         raise ValueError(
             "a runner gives one result for each ticket, in order; the round stays open in the store"

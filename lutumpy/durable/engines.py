@@ -8,11 +8,11 @@
 #   the engine      the marker          a `once` call
 #   --------------  ------------------  ---------------------------------------------------------
 #   knows the call  whatever            its result is waited for
-#   doesn't         wasn't there        marked, then given to the engine
+#   doesn't         wasn't there        marked, then submitted to the engine
 #   doesn't         was there           `maybe_executed`: forgotten, or killed in between, or begun
 #                                       by another runner before this one was chosen
 #
-# Calls of other effects are given to the engine each time; it runs them again or finds them.
+# Calls of other effects are submitted to the engine each time; it runs them again or finds them.
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def run_on_engine(
 
     Raises:
         EngineError: the engine can't be reached. `TakenOverError`: another process has the
-            conversation. What the engine was given goes on there, and is found again.
+            conversation. What was submitted to the engine goes on there, and is found again.
     """
     results: dict[str, ExecutionResult] = {}
     failed: list[Exception] = []

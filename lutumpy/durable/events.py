@@ -80,7 +80,7 @@ class EventWriter:
 
         Args:
             turn: The answer.
-            again: Another process recorded it, which may have died before it said so.
+            again: Another process recorded it, which may have died before it reported it.
         """
         claim = self._conversation.claim
         if again:
@@ -106,8 +106,8 @@ class EventWriter:
 def dump_event(event: Any) -> dict[str, JsonValue]:
     """An event of a loop or a stream as JSON values: `{"event": <name of its class>, ...}`.
 
-    Calls, issues and results are shortened to what a display needs; what was said and done in full
-    is in the conversation.
+    Calls, issues and results are shortened to what a display needs; the conversation has them
+    in full.
     """
     dumped = {each.name: _dump_value(getattr(event, each.name)) for each in fields(event)}
     values: dict[str, JsonValue] = json_values.clean(dumped)

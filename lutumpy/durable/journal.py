@@ -49,7 +49,7 @@ class StoreJournal:
     def __init__(self, conversation: JournalHome, tickets: Sequence[CallTicket] = ()) -> None:
         self._conversation = conversation
         self._left_over = [ticket for ticket in tickets if self.was_begun(ticket)]
-        # What stands, by call id; and the `once` calls that were begun here and have no result.
+        # Recorded results, by call id; and `once` calls that were begun here and have no result.
         self._results: dict[str, ToolResult] = {}
         self._running: dict[str, CallTicket] = {}
 
@@ -113,12 +113,12 @@ class StoreJournal:
         await self._keep(ticket, result)
 
     async def keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
-        """What stands for a call that a runner gave a result for; recorded now, if it wasn't."""
+        """The recorded result of a call that a runner returned; recorded now, if it wasn't."""
         known = self.result_of(ticket)
         return await self._keep(ticket, result) if known is None else known
 
     def result_of(self, ticket: CallTicket) -> ToolResult | None:
-        """What stands for a call; `None` where nothing is recorded."""
+        """The recorded result of a call; `None` where there is none."""
         known = self._results.get(ticket.call_id)
         if known is None:
             value = self._conversation.recorded(record_name(ticket))
@@ -138,9 +138,9 @@ class StoreJournal:
         if is_unresolved(result):
             # The store keeps it beside the records, and has it from here.
             value["unresolved"] = unresolved.dump()
-        stands = await self._conversation.record(record_name(ticket), value)
+        recorded = await self._conversation.record(record_name(ticket), value)
         self._running.pop(ticket.call_id, None)
-        kept: ToolResult = result if stands == value else _load(stands, ticket)
+        kept: ToolResult = result if recorded == value else _load(recorded, ticket)
         self._results[ticket.call_id] = kept
         if is_unresolved(kept):
             self._conversation.unresolved += (unresolved,)

@@ -1,4 +1,4 @@
-"""Holding a conversation while something runs: its lease is renewed, and given up at the end."""
+"""Holding a conversation while something runs: its lease is renewed, and released at the end."""
 
 # Two things can take a conversation away: a write that is refused, which raises `TakenOverError` in
 # the middle of something; or a lease that is found to be another's, which is noticed here and

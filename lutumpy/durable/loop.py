@@ -7,7 +7,7 @@
 #     v
 #   messages of the inbox, if no round is open
 #     |
-#     v                                             answered before, nothing said since
+#     v                                             answered before, no message since
 #   the steps of `lutumpy.loops.Loop`, with `DurableEffects` <-----+------> Answered
 #     |              |             |                               |
 #     | a call       | finished,   | an error, a cancellation,     |
@@ -18,8 +18,8 @@
 #     v              v                                             |
 #   release, and a last look at the inbox: what came in between is taken up by a new claim
 #
-# That last look closes a gap: who decides or says something in the moment before the release calls
-# `run`, and is told `Taken`. Nobody would go on then.
+# That last look closes a gap: whoever decides or sends a message just before the release calls
+# `run`, and gets `Taken`. Nobody would go on then.
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class DurableLoop(Generic[TS, C]):
             whichever processes that is.
         lease: Seconds after which another process may go on, where this one is gone. It is renewed
             while a run goes on.
-        **options: As for `run_tools`. `scope` can't be given here: it is given to `run`.
+        **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
 
     Raises:
         ValueError: a limit or the lease is not a positive number. `TypeError` where another
@@ -145,7 +145,7 @@ class DurableLoop(Generic[TS, C]):
         **options: Unpack[LoopOptions[TS]],
     ) -> None:
         if "scope" in options:
-            raise TypeError(f"scope= is given to run(), for each conversation; {UNSENT}")
+            raise TypeError(f"scope= belongs to run(), for each conversation; {UNSENT}")
         decider: Any = _run_all if hooks is None else hooks
         self._loop_settings = LoopSettings(tools, dispatch, decider, approve, max_rounds, **options)
         _check(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
@@ -317,7 +317,7 @@ class DurableLoop(Generic[TS, C]):
     def _make_progress(
         self, writer: EventWriter | None
     ) -> Callable[[LoopEvent[Any]], Awaitable[None] | None] | None:
-        """What is told of each step: the store, and who asked for it."""
+        """The callback for each step: notifies the store, and whoever asked for it."""
         own = cast("OnProgress[Any] | None", self._on_progress)
         if writer is None:
             return own

@@ -44,7 +44,7 @@ class _Unresolved:
 
     Attributes:
         call: The call.
-        forgotten_after: Somebody said that it happened: it is refused until this round is over.
+        forgotten_after: Somebody confirmed that it happened; it is refused until this round ends.
     """
 
     call: UnresolvedCall
@@ -79,8 +79,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._conversations: dict[str, _Conversation] = {}
-        # Larger than the fences of all that were deleted: who had claimed one can write nothing to
-        # another one that was made in its place.
+        # Larger than the fences of all deleted conversations: a claim on one of them can write
+        # nothing to a conversation that replaces it.
         self._fence = 0
         self._lock = threading.Lock()
 
@@ -90,11 +90,11 @@ class MemoryStore:
         """See `SessionStore.create`."""
         counts = Counts(0, session.usage.total_tokens)
         items = [_copy(item) for item in session.items_since(Session().head)]
-        made = _Conversation(items, _copy(session.state()), session.head, counts, _now())
+        created = _Conversation(items, _copy(session.state()), session.head, counts, _now())
         with self._lock:
             if scope not in self._conversations:
-                made.fence = self._fence
-                self._conversations[scope] = made
+                created.fence = self._fence
+                self._conversations[scope] = created
             elif not exist_ok:
                 raise StoreError("exists", f"the store has a conversation {scope!r} already")
 
@@ -182,8 +182,8 @@ class MemoryStore:
             if key not in found.records:
                 found.records[key] = copied
                 self._note(found, claim, name, copied)
-            stands: JsonValue = _copy(found.records[key])
-            return stands
+            recorded: JsonValue = _copy(found.records[key])
+            return recorded
 
     async def begin(self, claim: Claim, name: str) -> bool:
         """See `SessionStore.begin`."""

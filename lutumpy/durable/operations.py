@@ -60,13 +60,13 @@ def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
     head = session.head
     counts = dump_counts(Counts(0, session.usage.total_tokens))
     fence = yield from lock_fences()
-    made = yield Query(
+    inserted = yield Query(
         "INSERT INTO {t}sessions (scope, items, digest, round, state, counts, fence, status, "
         "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, ?, 'open', 1, {now}) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
         (scope, head.items, head.digest, write(session.state()), counts, fence),
     )
-    if made:
+    if inserted:
         yield _append_items(scope, 0, session.items_since(Session().head))
     elif not exist_ok:
         raise StoreError("exists", f"the store has a conversation {scope!r} already")
@@ -191,10 +191,10 @@ def record(claim: Claim, name: str, text: str) -> Operation[str]:
         (*key, text),
     )
     if not written:
-        ((stands,),) = yield Query(
+        ((recorded,),) = yield Query(
             "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
         )
-        return str(stands)
+        return str(recorded)
     yield from _note(claim, name, text)
     return text
 
@@ -221,12 +221,12 @@ def _note(claim: Claim, name: str, text: str) -> Operation[None]:
 def begin(claim: Claim, name: str) -> Operation[bool]:
     """See `SessionStore.begin`."""
     yield from check(claim)
-    made = yield Query(
+    inserted = yield Query(
         "INSERT INTO {t}records (scope, round, name, begun_fence, at) VALUES (?, ?, ?, ?, {now}) "
         "ON CONFLICT (scope, round, name) DO NOTHING RETURNING 1",
         (claim.scope, claim.round, name, claim.fence),
     )
-    return bool(made)
+    return bool(inserted)
 
 
 def commit(

@@ -40,7 +40,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 class PostgresStore(DatabaseStore):
     """Conversations in a Postgres database, for any number of processes and machines.
 
-    Needs the `postgres` extra. The tables are made when the store is first used, in a schema of
+    Needs the `postgres` extra. The tables are created when the store is first used, in a schema of
     their own. A committed round survives power loss where the server has `synchronous_commit` on,
     its default.
 
@@ -100,14 +100,14 @@ class PostgresStore(DatabaseStore):
             return
         with self._preparing:
             with connection.transaction():
-                # Two programs that make the same tables at once would get in each other's way.
+                # Two programs that create the same tables at once would get in each other's way.
                 connection.execute("SELECT pg_advisory_xact_lock(7281904)")
-                # Making what is there asks for rights that a program needn't have.
-                is_made = bool(self._execute(connection, Query(_FIND, (f"{self._schema}.meta",))))
-                if not is_made:
+                # Creating what exists already asks for rights that a program needn't have.
+                exists = bool(self._execute(connection, Query(_FIND, (f"{self._schema}.meta",))))
+                if not exists:
                     schema: Any = f"CREATE SCHEMA IF NOT EXISTS {self._schema}"  # a checked name
                     connection.execute(schema)
-                self._drive(connection, check_version() if is_made else prepare())
+                self._drive(connection, check_version() if exists else prepare())
             self._prepared = True
 
     def _drive(self, connection: Connection[Any], operation: Operation[Any]) -> Any:
@@ -179,7 +179,7 @@ class PostgresStore(DatabaseStore):
         connection.close()
 
     def close(self) -> None:
-        """Close the connections; not a pool that was given. Closing again changes nothing."""
+        """Close the connections; not a pool that was passed in. Closing again changes nothing."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []

@@ -15,7 +15,7 @@ __all__ = ["CallRunner", "RoundJournal"]
 
 
 class RoundJournal(CallJournal, Protocol):
-    """The journal that a runner is given: that of the calls of one round of a conversation.
+    """The journal that a runner receives: that of the calls of one round of a conversation.
 
     `begin` is `known` and `mark` in one, for who runs a call right then. The two are for an engine
     that begins a call at most once by itself, and can be asked later what became of it.
@@ -31,9 +31,9 @@ class RoundJournal(CallJournal, Protocol):
         ...
 
     async def mark(self, ticket: CallTicket) -> bool:
-        """Insert the marker of a call before an engine is given it; `False` where it was there.
+        """Insert the marker of a call before it is submitted to an engine; `False` where it exists.
 
-        A marker that was there belongs to a call that somebody has given to an engine or has begun.
+        A marker that exists belongs to a call that was submitted to an engine, or has begun.
         If the engine doesn't know it, its outcome is `maybe_executed`.
 
         Raises:
@@ -54,8 +54,8 @@ class CallRunner(Protocol):
     ) -> Sequence[ToolResult]:
         """One result for each ticket, in order; `ToolResult.load` reads what a worker gave as JSON.
 
-        `journal.begin` is asked before a call starts, and `journal.end` told what came of it. A
+        `journal.begin` is asked before a call starts, and `journal.end` gets its result. A
         runner whose engine already guarantees that a call begins at most once asks `known` and
-        `mark` instead. Results that the journal hasn't been told are recorded by the loop.
+        `mark` instead. Results that the journal doesn't have are recorded by the loop.
         """
         ...

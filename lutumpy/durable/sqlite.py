@@ -3,13 +3,13 @@
 # One connection, in one thread, for all tasks and threads of the program:
 #
 #   task --operation--> queue --> the thread: BEGIN IMMEDIATE; each operation that waits, in a
-#     ^                           savepoint of its own; COMMIT; and only then is each told
+#     ^                           savepoint of its own; COMMIT; only then are they notified
 #     +------- its result --------+
 #
 # So operations that come while the disk is busy share the next transaction, and its one fsync:
 # three markers of one round, or three results, cost what one costs. An operation that raises rolls
-# its savepoint back, and the others are committed. If the commit itself fails, each of them is told
-# so, and nothing of any is there.
+# its savepoint back, and the others are committed. If the commit itself fails, each of them
+# fails, and nothing of any is there.
 #
 # A caller who is cancelled while the thread works waits for the end all the same: it is a matter of
 # milliseconds, and whoever can't say whether a marker was written would have to guess.
@@ -68,7 +68,7 @@ class SqliteStore(DatabaseStore):
     `with` or `async with`.
 
     Args:
-        path: The file; it is made, with its tables, where there is none.
+        path: The file; it is created, with its tables, where there is none.
         synchronous: `FULL`: what was committed survives power loss, as far as the disk tells the
             truth. `NORMAL`: it survives `kill -9`, and is faster; after power loss the last rounds
             may be missing, and with them the markers of calls that ran (rule P21).

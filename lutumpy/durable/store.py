@@ -52,7 +52,7 @@ class SessionStore(Protocol):
         ...
 
     async def release(self, claim: Claim, *, status: Status | None = None) -> None:
-        """Give the conversation up; with a status, say how it stands.
+        """Give the conversation up; with a status, set that.
 
         Nothing happens where somebody else has taken it over.
         """
@@ -62,7 +62,7 @@ class SessionStore(Protocol):
         """Write a record of the open round, once (rule P2).
 
         Returns:
-            What stands, which is another one's value if that was there first.
+            The recorded value, which is another one's if that was there first.
         """
         ...
 
@@ -87,7 +87,7 @@ class SessionStore(Protocol):
 
         The head must be `before`. The items are appended, the head is `after` then, the number of
         the round grows by one, its records are kept as history, and the entries of the inbox that
-        are `taken` are marked so. The claim then stands for the next round: its `round`, `head`,
+        are `taken` are marked so. The claim then holds for the next round: its `round`, `head`,
         `records` are those of before, so the caller makes a new `Claim` with `replace`.
 
         With `unless_messages`, nothing is written where messages wait that nobody has taken. So a

@@ -5,7 +5,7 @@
 # another, and the fence that was read is the fence that holds until the end of the transaction
 # (rule P4).
 #
-#   sessions    where each conversation stands; its state, counts, fence and lease
+#   sessions    the head of each conversation; its state, counts, fence and lease
 #   items       the committed items: appended, never changed
 #   records     of each round: what was decided and done. A marker is a record without a value
 #   unresolved  calls of unknown outcome that nobody has decided
@@ -144,8 +144,8 @@ def check_version() -> Operation[None]:
 def lock_fences() -> Operation[int]:
     """Lock the largest fence of all conversations that were deleted, and give it.
 
-    A conversation that is made in the place of a deleted one begins behind it, so who had claimed
-    that one can write nothing to this one (rule P4). Taken before any conversation's lock.
+    A conversation that replaces a deleted one begins behind it, so a claim on the deleted one can
+    write nothing to the new one (rule P4). Taken before any conversation's lock.
     """
     ((fence,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'fence'{lock}")
     return int(fence)
@@ -214,7 +214,7 @@ def _is_plain(text: str) -> bool:
 
 
 def original(text: str) -> str:
-    """The text of which `storable` made this one."""
+    """The text that `storable` escaped; the reverse of it."""
     if not text.startswith(_ESCAPED):
         return text
     found: str = json.loads(text[len(_ESCAPED) :])
@@ -230,7 +230,7 @@ def write(value: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """The value of a column with JSON; `StoreError` where something else stands in it."""
+    """The value of a column with JSON; `StoreError` where it holds something else."""
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:

@@ -162,7 +162,7 @@ class _Temporal:
 
 
 def make_order(ticket: CallTicket, heartbeat: float) -> dict[str, JsonValue]:
-    """What the workflow of a call is given; see `CallWorkflow.run`."""
+    """The input of a call's workflow; see `CallWorkflow.run`."""
     is_once = ticket.effect == "once"
     attempts = 1 if is_once else 1 + ticket.max_retries
     seconds = attempts * ticket.timeout + (attempts - 1) * _BETWEEN_ATTEMPTS + _MARGIN

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Status: TypeAlias = Literal["open", "waiting", "done"]
-"""How a conversation stands: there is something to do, a person has to decide, or the model has
+"""The status of a conversation: there is something to do, a person has to decide, or the model has
 answered (or a limit was reached)."""
 
 
@@ -73,7 +73,7 @@ class Claim:
         until: When that ends, by the clock of the store.
         items: The committed items, dumped.
         state: What `Session.build` needs besides.
-        head: Where it stands.
+        head: Its head.
         round: The number of the open round, from 1.
         counts: What limits are held against.
         records: The records of the open round that have a value, by name.
@@ -134,7 +134,7 @@ class ScopeInfo:
 
     Attributes:
         scope: Its id.
-        status: How it stands.
+        status: Its status.
         items: How many items are committed.
         round: The number of the open round.
         claimed_until: When the lease of the process that goes on with it ends; `None` where none

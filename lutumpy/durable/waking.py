@@ -11,7 +11,7 @@ __all__ = ["Waker"]
 
 
 class Waker:
-    """Lets one task wait until another thread wakes it. Made by the task."""
+    """Lets one task wait until another thread wakes it. The task creates it."""
 
     __slots__ = ("_event", "_native")
 

@@ -16,9 +16,9 @@
 #                                     same name is not asked for: the document has its value
 #   blanks, control characters, ...   percent-encoded; what is encoded already stays as it is
 #
-# All this is decided when the document is imported. What is made of it later is checked again,
+# All this is decided when the document is imported. What later comes of it is checked again,
 # since clients join addresses in their own ways: a request whose target is more than a path and a
-# query can't be made at all (`check_target`), and `join_address` compares the origin of what it
+# query can't be built at all (`check_target`), and `join_address` compares the origin of what it
 # joined with that of the server.
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PathTemplate(NamedTuple):
 
     Attributes:
         path: The path, encoded, with `{0}` in the place of the first name.
-        query: The pairs of the query that stands behind it, encoded, with such places as well.
+        query: The pairs of the query behind it, encoded, with such places as well.
         names: The names.
     """
 
@@ -93,10 +93,10 @@ class PathTemplate(NamedTuple):
         """
         path = self._fill_text(self.path, texts)
         if self.names:
-            for made, template in zip(path.split("/"), self.path.split("/"), strict=True):
+            for segment, template in zip(path.split("/"), self.path.split("/"), strict=True):
                 names = self._find_names(template)
-                if names and (not made or _leads_elsewhere(made)):
-                    shown = shorten(unquote(made), 100)
+                if names and (not segment or _leads_elsewhere(segment)):
+                    shown = shorten(unquote(segment), 100)
                     raise SpellingError(f"{names[0]!r} makes the segment {shown!r} of the path")
         return path, tuple([self._fill_text(pair, texts) for pair in self.query])
 

@@ -1,7 +1,7 @@
 """The body of a request: which media type is taken, and its bytes."""
 
-# A form is a list of names and texts, and an object in it may stand there under several names: the
-# properties of an exploded one, `a[b]` for the property `b` of `a`. A field that the model made up
+# A form is a list of names and texts, and an object in it may appear under several names: the
+# properties of an exploded one, `a[b]` for the property `b` of `a`. A field that the model invented
 # could have such a name, and be read in the place of the one that was validated. So no two fields
 # write the same name, and none that the document doesn't know begins with the name of one that it
 # knows, and a bracket.
@@ -85,9 +85,9 @@ def read_body(document: Document, value: Any) -> Body | None:
     key, kind, media_type = chosen
     entry = document.follow(content[key], "a media type")
     schema = entry.get("schema", True)
-    given = entry.get("encoding")
-    given = given if isinstance(given, Mapping) else {}
-    encoding = {str(name): one for name, one in given.items() if isinstance(one, Mapping)}
+    declared = entry.get("encoding")
+    declared = declared if isinstance(declared, Mapping) else {}
+    encoding = {str(name): one for name, one in declared.items() if isinstance(one, Mapping)}
     description = raw.get("description")
     return Body(
         kind,

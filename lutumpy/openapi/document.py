@@ -93,7 +93,7 @@ class Document:
         """An object of the document: itself, or what the `$ref` in its place names.
 
         Args:
-            value: What stands there. Not a schema: references between schemas stay references.
+            value: The value in its place. Not a schema: references between schemas stay references.
             what: How to name it in a message.
 
         Raises:

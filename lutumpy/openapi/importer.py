@@ -4,9 +4,9 @@
 # -----------------
 # Names. A model sees a tool's name and the names of its arguments, and both come from a document
 # that knows other rules: an `operationId` is any text, and a parameter's name is unique only
-# together with its place. So both are made of what is in the document, never of its order, and of
-# all operations of the document, never of those that were chosen: another filter or another order
-# gives the same names (rule Y5).
+# together with its place. So both are derived from the document's content, never from its order,
+# and from all operations of the document, never from the chosen ones: another filter or another
+# order gives the same names (rule Y5).
 #
 # Documents have mistakes. Everything that one operation needs is read for it alone, and why it
 # can't be a tool is written down beside the others.
@@ -120,13 +120,13 @@ def tools(
         document: A document of OpenAPI 3.0 or 3.1, as `json.loads` gives it.
         call: Sends a request and gives the output, async or plain: takes an `OperationRequest`,
             and by name what the `run` of a `DynamicTool` may take. A `ToolError` that it raises is
-            told to the model.
+            reported to the model.
         only: Operations to take: each an `operationId`, or method and path as `"GET /pets"`.
         tags: Tags to take: operations that have one of them.
         include: Says whether an operation is taken. What is asked by `only`, `tags` and `include`
             has to hold all together.
         prefix: Put before each tool's name.
-        describe: Gives the description that the model is told, in place of summary and
+        describe: Returns the description for the model, in place of summary and
             description.
         effect: Gives the effect of an operation; `None` for that of its method: GET, HEAD, OPTIONS
             and TRACE read, PUT and DELETE are idempotent, others happen once.
@@ -163,22 +163,22 @@ def tools(
     maker = _ToolMaker(
         read, call, closed, outputs, frozenset(multi_segment), (timeout, max_retries, strict)
     )
-    made: dict[str, DynamicTool] = {}
+    imported: dict[str, DynamicTool] = {}
     operations: dict[str, Operation] = {}
     for one in wanted:
         operation = one.operation
         name = names[operation.original_name]
-        told = describe(operation) if describe else _describe(operation)
+        description = describe(operation) if describe else _describe(operation)
         kind = (effect(operation) if effect else None) or _EFFECTS.get(operation.method, "once")
         try:
-            made[name] = maker.make(one, name, told, kind)
+            imported[name] = maker.make(one, name, description, kind)
         except (UnusableError, DeclarationError) as error:
             skipped[operation.original_name] = str(error)
         except RecursionError:
             skipped[operation.original_name] = "its schemas are nested too deeply"
         else:
             operations[name] = operation
-    return OpenApiTools(tuple(made.values()), operations, skipped)
+    return OpenApiTools(tuple(imported.values()), operations, skipped)
 
 
 def _choose(
@@ -377,8 +377,8 @@ def _make_check(
 def _make_run(
     call: Callable[..., Any], make: Callable[[Mapping[str, Any]], OperationRequest]
 ) -> Callable[..., Any]:
-    """What runs a tool. Its signature is that of `call`, so that it is given what `call` asks
-    for.
+    """The function that runs a tool. It has the signature of `call`, and so receives what `call`
+    asks for.
     """
     if is_async(call):
 

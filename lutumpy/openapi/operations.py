@@ -1,4 +1,4 @@
-"""The operations of a document: what a person says about them, and what a request is made of."""
+"""The operations of a document: what a person says about them, and what a request needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Operation:
             or shares it with another operation.
         method: The HTTP method, in capitals.
         path: The path with the names of parameters in braces, as the document writes it. What
-            stands behind a `#` is a name, and never sent.
+            follows a `#` is a name, and never sent.
         summary: The document's line about it.
         description: What the document says about it at length.
         tags: Its tags.

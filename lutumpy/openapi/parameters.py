@@ -105,7 +105,7 @@ class Parameter:
         required: Whether it has to be there.
         deprecated: Whether the document advises against it.
         style: How lists and objects are spelled; `"json"` for JSON text.
-        explode: Whether each value of a list or an object stands for itself.
+        explode: Whether each value of a list or an object is written separately.
         reserved: Whether reserved characters stay in a query.
         segments: Whether its value may hold slashes in a path.
         fields: The properties of its objects that stand in the request like parameters; `None`
@@ -217,7 +217,7 @@ def _separate_parameters(
             if owners[one.place].setdefault(name, one.name) != one.name:
                 raise UnusableError(
                     f"its parameters {one.name!r:.100} and {owners[one.place][name]!r:.100} both "
-                    f"have the property {name!r:.100}, which stands in the request by itself"
+                    f"have the property {name!r:.100}, which the request holds by itself"
                 )
     return separated
 
@@ -309,7 +309,7 @@ def _show(value: Any) -> str:
 
 def spell_parameter(parameter: Parameter, value: Any) -> list[tuple[str, str]]:
     """Names and texts of a query, header or cookie parameter, ready to be sent; a path parameter's
-    one text is what stands in the place of its braces.
+    one text replaces its braces.
 
     Raises:
         SpellingError: The value can't stand in its place.
@@ -393,7 +393,7 @@ def _scalars(value: Any) -> list[Any]:
 
 def _check_segment(parameter: Parameter, plain: str, spelled: str) -> str:
     if not plain:
-        raise SpellingError("it stands in the path and can't be empty")
+        raise SpellingError("it is part of the path and can't be empty")
     if parameter.segments:
         if any(part in ("", ".", "..") for part in re.split(r"[/\\]", plain)):
             raise SpellingError("no part of it between slashes can be empty, '.' or '..'")

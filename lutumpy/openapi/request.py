@@ -31,7 +31,7 @@ class OperationRequest:
     headers=request.headers, content=request.content)`.
 
     A path or a query that could lead anywhere but below a server's address is an `AddressError`
-    where the request is made.
+    when the request is built.
 
     Attributes:
         operation: The operation.
@@ -132,9 +132,9 @@ def make_request(
     content = media_type = written = None
     if body is not None and body_argument is not None and body_argument in arguments:
         written = arguments[body_argument]
-        made = _try(problems, body_argument, spell_body, body, written)
-        if made is not None:
-            content, headers["Content-Type"] = made
+        encoded = _try(problems, body_argument, spell_body, body, written)
+        if encoded is not None:
+            content, headers["Content-Type"] = encoded
             media_type = body.media_type
     filled = None
     if not problems:

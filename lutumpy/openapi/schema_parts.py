@@ -115,7 +115,7 @@ class SchemaParts:
             schema: The Schema Object.
             known: The answer for references that were followed; for those that are being followed,
                 that it isn't so.
-            most: At how many steps it is given up.
+            most: After how many steps the search stops.
         """
         if not isinstance(schema, Mapping):
             return False
@@ -149,7 +149,7 @@ class SchemaParts:
 
         Args:
             schema: The Schema Object.
-            most: At how many steps it is given up.
+            most: After how many steps the search stops.
             seen: Gets the references that were followed.
             left_out: References that aren't.
         """

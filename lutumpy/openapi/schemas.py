@@ -6,19 +6,19 @@
 # 3.1 are JSON Schema, with words of OpenAPI's own. Beyond the words:
 #
 # - `nullable` beside `enum`, `$ref` or `allOf` has no effect if it is taken by the letter, and the
-#   authors of such documents mean it. It accepts null wherever it stands.
+#   authors of such documents mean it. It accepts null in every place.
 # - A property that is read-only is left out of what the model writes, and out of `required`. That
-#   list may stand in another part of an `allOf` than the property, so the names go down to all the
+#   list may be in another part of an `allOf` than the property, so the names go down to all the
 #   parts (`Place.left_out`).
-# - `closed` adds `additionalProperties: false` where nothing is said. In a part of an `allOf` it
-#   would forbid the properties of the other parts, so a part stays open (`Place.is_part`), and the
-#   whole gets `unevaluatedProperties: false`.
+# - `closed` adds `additionalProperties: false` where the document doesn't decide. In a part of an
+#   `allOf` it would forbid the properties of the other parts, so a part stays open
+#   (`Place.is_part`), and the whole gets `unevaluatedProperties: false`.
 # - `discriminator` tells the branches of a union apart by the name of a schema. Without it more
 #   than one branch of a `oneOf` may fit, which refuses a value that is right. So each branch says
 #   which names of its property are its own.
 #
 # A reference stays one, to `$defs`, so recursion costs nothing. A definition that is used in two
-# kinds of places is there twice, under two names, each made of its place alone: the order of a
+# kinds of places is there twice, under two names, each derived from its place alone: the order of a
 # document makes no difference.
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ _DROPPED = {
 }
 _DIALECT = re.compile(r"https?://(json-schema\.org/draft/2020-12|spec\.openapis\.org/oas/3\.1)/.*")
 _MOST_DEFINITIONS = 5000
-"""Of one operation. Real documents need some hundreds; a made one could ask for 2^30."""
+"""Of one operation. Real documents need some hundreds; a hostile one could ask for 2^30."""
 _MOST_PLACES = 8
-"""In how many kinds of places a schema stands, on the average of an operation: real ones in two."""
+"""In how many kinds of places a schema is used, averaged over an operation: real ones in two."""
 _FEW_DEFINITIONS = 100
 """Up to here nobody counts places."""
 _MOST_IN_ALL = 200_000
@@ -93,7 +93,7 @@ _COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
 
 
 class Place(NamedTuple):
-    """Where a schema stands.
+    """The place of a schema in its document.
 
     Attributes:
         is_part: Whether other schemas describe the same value, so that it can't be closed.
@@ -113,7 +113,7 @@ class _Definition(NamedTuple):
 
 
 class SchemaConverter:
-    """Makes JSON Schemas of a document's Schema Objects; it keeps what it made.
+    """Converts a document's Schema Objects to JSON Schemas, and keeps the results.
 
     Args:
         document: The document.
@@ -130,7 +130,7 @@ class SchemaConverter:
         self._closed = closed
         self._sources: dict[str, tuple[str, Place]] = {}
         self._definitions: dict[str, _Definition] = {}
-        self._given = 0
+        self._definition_count = 0
 
     def convert(
         self, schema: Any, references: set[str], *, left_out: frozenset[str] = frozenset()
@@ -171,8 +171,8 @@ class SchemaConverter:
         return dict(sorted(needed.items()))
 
     def _count_definition(self) -> None:
-        self._given += 1
-        if self._given > _MOST_IN_ALL:
+        self._definition_count += 1
+        if self._definition_count > _MOST_IN_ALL:
             raise UnusableError(
                 f"with it the operations need more than {_MOST_IN_ALL} schemas in all; take fewer "
                 "of them by only=, tags= or include="
@@ -189,7 +189,7 @@ class SchemaConverter:
         return self._definitions[name]
 
     def _refer(self, reference: Any, place: Place, references: set[str]) -> str:
-        """The reference to a definition, which is made when it is needed."""
+        """The reference to a definition, which is converted when it is needed."""
         self._document.find(reference)  # it leads somewhere
         # What it leaves out by itself needs no saying; so most definitions have one place.
         hidden = self._parts.hidden_names({"$ref": reference})
@@ -213,19 +213,19 @@ class SchemaConverter:
             schema = {key: schema[key] for key in schema if key in _BESIDE_REFERENCES}
         left_out = place.left_out | self._parts.hidden_names(schema)
         place = Place(place.is_part, left_out)
-        made: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         for key, value in schema.items():
             if key not in _DROPPED and not str(key).startswith("x-"):
-                self._convert_keyword(made, key, value, schema, place, references)
-        if "example" in schema and "examples" not in made:
-            made["examples"] = [_copy_value(schema["example"])]
-        _convert_exclusive_limits(made)
-        self._mark_branches(made, schema)
+                self._convert_keyword(converted, key, value, schema, place, references)
+        if "example" in schema and "examples" not in converted:
+            converted["examples"] = [_copy_value(schema["example"])]
+        _convert_exclusive_limits(converted)
+        self._mark_branches(converted, schema)
         if self._closed and not place.is_part:
-            self._close(made, schema)
+            self._close(converted, schema)
         if self._document.is_3_0 and schema.get("nullable") is True:
-            return _accept_null(made)
-        return made
+            return _accept_null(converted)
+        return converted
 
     def _check_words(self, schema: Mapping[str, Any]) -> None:
         for key in ("$dynamicRef", "$recursiveRef"):
@@ -237,7 +237,7 @@ class SchemaConverter:
 
     def _convert_keyword(
         self,
-        made: dict[str, Any],
+        converted: dict[str, Any],
         key: str,
         value: Any,
         schema: Mapping[str, Any],
@@ -246,37 +246,37 @@ class SchemaConverter:
     ) -> None:
         part = Place(True, place.left_out)
         if key == "$ref":
-            made[key] = self._refer(value, _place_below(key, schema, place), references)
+            converted[key] = self._refer(value, _place_below(key, schema, place), references)
         elif key == "required":
-            # A boolean is a mistake that is often made, and says nothing.
+            # A boolean is a common mistake of authors, and has no meaning.
             names = [name for name in list_items(value) if str(name) not in place.left_out]
             if names:
-                made[key] = names
+                converted[key] = names
         elif key in _MAPS and isinstance(value, Mapping):
-            made[key] = {
+            converted[key] = {
                 str(name): self._convert(inner, _WHOLE, references)
                 for name, inner in value.items()
                 if key != "properties" or name not in place.left_out
             }
         elif key == "dependentSchemas" and isinstance(value, Mapping):
-            made[key] = {
+            converted[key] = {
                 str(name): self._convert(inner, part, references) for name, inner in value.items()
             }
         elif key in _UNIONS and _is_list(value):
             below = _place_below(key, schema, place)
-            made[key] = [self._convert(inner, below, references) for inner in value]
+            converted[key] = [self._convert(inner, below, references) for inner in value]
         elif key == "prefixItems" and _is_list(value):
-            made[key] = [self._convert(inner, _WHOLE, references) for inner in value]
+            converted[key] = [self._convert(inner, _WHOLE, references) for inner in value]
         elif key in _PARTS:
-            made[key] = self._convert(value, part, references)
+            converted[key] = self._convert(value, part, references)
         elif key in _SINGLES and isinstance(value, Mapping):
-            made[key] = self._convert(value, _WHOLE, references)
+            converted[key] = self._convert(value, _WHOLE, references)
         elif key != "examples" or _is_list(value):  # a map of examples is a mistake
-            made[key] = _copy_value(value)
+            converted[key] = _copy_value(value)
 
     # --- unions and closed objects --------------------------------------------------------------
 
-    def _mark_branches(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _mark_branches(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
         """Make the branches of a union say which names of its discriminator are theirs."""
         discriminator = schema.get("discriminator")
         if not isinstance(discriminator, Mapping):
@@ -286,26 +286,26 @@ class SchemaConverter:
             return
         mapping = mapping if isinstance(mapping, Mapping) else {}
         for key in ("oneOf", "anyOf"):
-            for index, branch in enumerate(list_items(schema.get(key)) if key in made else ()):
+            for index, branch in enumerate(list_items(schema.get(key)) if key in converted else ()):
                 reference = branch.get("$ref") if isinstance(branch, Mapping) else None
                 if not isinstance(reference, str) or not self._parts.leaves_open(reference, name):
                     continue
                 last = tokens(reference)[-1]
                 names = [str(k) for k, value in mapping.items() if value in (reference, last)]
-                marked = made[key][index]
+                marked = converted[key][index]
                 if marked.keys() == {"$ref"}:
                     marked["properties"] = {name: {"enum": names or [last]}}
                     marked["required"] = [name]
 
-    def _close(self, made: dict[str, Any], schema: Mapping[str, Any]) -> None:
-        if "additionalProperties" in made or "unevaluatedProperties" in made:
+    def _close(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+        if "additionalProperties" in converted or "unevaluatedProperties" in converted:
             return
-        composed = [key for key in (*_UNIONS, "$ref", "if", "dependentSchemas") if key in made]
+        composed = [key for key in (*_UNIONS, "$ref", "if", "dependentSchemas") if key in converted]
         if not composed:
-            if made.get("properties"):
-                made["additionalProperties"] = False
+            if converted.get("properties"):
+                converted["additionalProperties"] = False
         elif not _is_alone(composed[0], schema) and self._parts.has_fields(schema):
-            made["unevaluatedProperties"] = False
+            converted["unevaluatedProperties"] = False
 
 
 def _name_definition(reference: str, place: Place) -> str:
@@ -334,27 +334,31 @@ def _is_alone(key: str, schema: Mapping[str, Any]) -> bool:
     return key != "allOf" or len(list_items(schema["allOf"])) == 1
 
 
-def _convert_exclusive_limits(made: dict[str, Any]) -> None:
+def _convert_exclusive_limits(converted: dict[str, Any]) -> None:
     """`exclusiveMinimum: true` of 3.0 says about `minimum` that the number itself is refused."""
     for exclusive, limit in (
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
     ):
-        if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
-            made[exclusive] = made.pop(limit)
+        if (
+            isinstance(converted.get(exclusive), bool)
+            and converted.pop(exclusive)
+            and limit in converted
+        ):
+            converted[exclusive] = converted.pop(limit)
 
 
-def _accept_null(made: dict[str, Any]) -> dict[str, Any]:
-    restricting = made.keys() & {"const", "enum", "not", "if", "$ref", *_UNIONS}
-    kind = made.get("type")
+def _accept_null(converted: dict[str, Any]) -> dict[str, Any]:
+    restricting = converted.keys() & {"const", "enum", "not", "if", "$ref", *_UNIONS}
+    kind = converted.get("type")
     if restricting <= {"enum"}:
         if isinstance(kind, str) and kind != "null":
-            made["type"] = [kind, "null"]
-        if _is_list(made.get("enum")) and None not in made["enum"]:
-            made["enum"] = [*made["enum"], None]
-        return made
-    annotations = {key: made.pop(key) for key in _ANNOTATIONS if key in made}
-    return {"anyOf": [made, {"type": "null"}], **annotations}
+            converted["type"] = [kind, "null"]
+        if _is_list(converted.get("enum")) and None not in converted["enum"]:
+            converted["enum"] = [*converted["enum"], None]
+        return converted
+    annotations = {key: converted.pop(key) for key in _ANNOTATIONS if key in converted}
+    return {"anyOf": [converted, {"type": "null"}], **annotations}
 
 
 def _copy_value(value: Any) -> Any:

@@ -17,9 +17,9 @@
 #   pipeDelimited    false    color=blue%7Cblack       color=R%7C100%7CG%7C200
 #   deepObject       true     -                        color%5BR%5D=100&color%5BG%5D=200
 #
-# A query is spelled as pairs of texts that are already encoded, the names included. What stands
-# between the values of a list is not encoded and what stands inside of one is, so a comma in a
-# value doesn't become two values, and an object's value doesn't become another property of it.
+# A query is spelled as pairs of texts that are already encoded, the names included. The separator
+# between the values of a list is not encoded, but the same character inside a value is. So a comma
+# in a value doesn't become two values, and an object's value doesn't become another property of it.
 # Where nothing can be encoded (a header), or the mark between values never is (a dot), a value
 # that holds the mark is refused.
 
@@ -58,7 +58,7 @@ def encode(text: str, *, reserved: bool = False) -> str:
 
 
 def spell_scalar(value: Any) -> str:
-    """A text, a number, a boolean, as the text that stands for it; null is an empty one.
+    """A text, a number, a boolean, as text; null becomes an empty text.
 
     Raises:
         SpellingError: It is a list or an object.
@@ -95,7 +95,7 @@ def spell_header(value: Any, explode: bool) -> str:
     """A value of a header, in the style `simple`. Nothing in it is percent-encoded."""
     _refuse_marks(value, ",")
     if isinstance(value, Mapping) and explode and any("=" in str(key) for key in value):
-        raise SpellingError("a name can't hold '=' here, which stands behind names")
+        raise SpellingError("a name can't hold '=' here, which ends names")
     return _join(value, explode, ",", str)
 
 
@@ -140,11 +140,11 @@ def spell_query(
 
 
 def _refuse_marks(value: Any, marks: str) -> None:
-    """Refuse a list or an object whose texts hold what stands between them."""
+    """Refuse a list or an object whose texts hold a separator."""
     for text in _list_values(value, str) if isinstance(value, (Mapping, list)) else ():
         held = [mark for mark in marks if mark in text]
         if held:
-            raise SpellingError(f"a value can't hold {held[0]!r} here, which stands between values")
+            raise SpellingError(f"a value can't hold {held[0]!r} here, which separates values")
 
 
 def _join(value: Any, explode: bool, between: str, spell: Spell) -> str:

@@ -166,7 +166,7 @@ def test_a_paused_turn_is_gone_on_with(form: Form) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"scope": "s"}, "scope= is given to run"),
+        ({"scope": "s"}, "scope= belongs to run"),
         ({"sign": "secret"}, "sign= takes a Signer"),
         ({"verify": b"secret"}, "verify= takes keys by id"),
         ({"drift": "ignore"}, "drift= is 'refuse' or 'reject'"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.items import CallBlock, TextMetadata, ToolMetadata
-from lutumpy.core.origin import Origin
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain.preview import MARK
@@ -32,7 +32,7 @@ def decode_call(
     transcript: Transcript,
     *,
     cut: bool,
-    origin: Origin | None = None,
+    origin: CallPlace | None = None,
 ) -> CallOrIssue:
     """Decode one call; the checks are in the order of rule C2.
 
@@ -100,7 +100,7 @@ def _decode_approval(
     transcript: Transcript,
     *,
     cut: bool,
-    origin: Origin | None,
+    origin: CallPlace | None,
 ) -> CallOrIssue:
     """Decode a call that the provider makes itself, if it is approved.
 

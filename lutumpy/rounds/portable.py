@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.dump_items import dump_turn
-from lutumpy.core.origin import Origin
 from lutumpy.errors import PlanError
 from lutumpy.hooks.audit import Run, describe_call, is_edited
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
@@ -98,12 +98,12 @@ def _selectors_of(entries: Sequence[CallOrIssue]) -> list[Selector[Any, Any, Any
     return list({call.selector.name: call.selector for call in calls}.values())
 
 
-def _origin_of(answer: OpenAnswer) -> Origin:
+def _origin_of(answer: OpenAnswer) -> CallPlace:
     for entry in answer.entries:
         if isinstance(entry, BaseToolCall) and entry.origin is not None:
             return entry.origin
     # Only issues, which have none.
-    return Origin(answer.transcript, answer.begun.length, answer.turn.calls)
+    return CallPlace(answer.transcript, answer.begun.length, answer.turn.calls)
 
 
 def _dump_call(

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.origin import Origin
 from lutumpy.core.tool_names import REPLACED_PREFIX
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import StaleRoundError
@@ -115,7 +115,7 @@ def _read_calls(
             turn = name_calls(offer, turn)
             break
     turn = transcript.fresh_ids(turn)
-    origin = Origin(transcript, begun.length, turn.calls)
+    origin = CallPlace(transcript, begun.length, turn.calls)
     last = len(turn.calls) - 1
     entries: list[CallOrIssue] = []
     for index, block in enumerate(turn.calls):

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.call_ids import TakenIds
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.items import AssistantTurn, CallBlock
-from lutumpy.core.origin import Origin
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
@@ -140,9 +140,9 @@ class Reader(Generic[C, W]):
         self._result = result
         self._transcript = transcript_of(target)
         self._begun = position_of(self._transcript)
-        # The complete calls. `Origin` looks at this very list, which still grows.
+        # The complete calls. `CallPlace` looks at this very list, which still grows.
         self._blocks: list[CallBlock] = []
-        self._origin = Origin(self._transcript, self._begun.length, self._blocks)
+        self._origin = CallPlace(self._transcript, self._begun.length, self._blocks)
         self._arriving: dict[int, _ArrivingCall] = {}
         self._ready: dict[int, CallOrIssue] = {}
         # The final ids of the first calls, as far as they were needed.

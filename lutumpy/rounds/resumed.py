@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.dump_items import WRONG, expect, load_turn
 from lutumpy.core.items import AssistantTurn, ToolMetadata
-from lutumpy.core.origin import Origin
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import PlanError, TranscriptError
 from lutumpy.hooks.audit import Run
@@ -139,7 +139,7 @@ def _read_calls(plan: Mapping[str, Any], turn: AssistantTurn) -> list[Mapping[st
 
 def _find_position(
     plan: Mapping[str, Any], transcript: Transcript, turn: AssistantTurn
-) -> tuple[Position, Origin]:
+) -> tuple[Position, CallPlace]:
     """Where the round begins in the transcript, and the place of its calls.
 
     Raises:
@@ -154,7 +154,7 @@ def _find_position(
     if committed > items:
         length = _length_at(transcript, items)
         revision = -1  # items were added since: only `rebase=True` commits then
-    origin = Origin(transcript, length, turn.calls)
+    origin = CallPlace(transcript, length, turn.calls)
     if origin.digest().hex() != at["digest"]:
         raise _other_position("its first items are others")
     if transcript.has_turn(turn, length):
@@ -202,7 +202,9 @@ class _CallLoader:
         changed: The tools that are others now; calls of these are rejected.
     """
 
-    def __init__(self, toolset: type[BaseToolset], origin: Origin, changed: frozenset[str]) -> None:
+    def __init__(
+        self, toolset: type[BaseToolset], origin: CallPlace, changed: frozenset[str]
+    ) -> None:
         self._toolset = toolset
         self._origin = origin
         self._changed = changed

@@ -27,7 +27,7 @@ from lutumpy.tools.selectors import BaseToolset, Selector, ToolsetTable
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from lutumpy.core.origin import Origin
+    from lutumpy.core.call_place import CallPlace
 
 __all__ = ["ApprovalRequest", "answer_request", "approval_misfit", "is_approval"]
 
@@ -63,7 +63,7 @@ class ApprovalRequest(BaseToolCall):
     server_label: str
 
     def __init__(
-        self, metadata: ToolMetadata, server_label: str, origin: Origin | None = None
+        self, metadata: ToolMetadata, server_label: str, origin: CallPlace | None = None
     ) -> None:
         arguments = json_values.parse_arguments(metadata.arguments)
         if not isinstance(arguments, dict):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from lutumpy.core.origin import Origin
+    from lutumpy.core.call_place import CallPlace
     from lutumpy.tools.selectors import Selector
 
 I = TypeVar("I", default=Any)
@@ -72,7 +72,7 @@ class BaseToolCall:
     input: Any
     selector: Selector[Any, Any, Any]
     repairs: tuple[ArgumentRepair, ...]
-    origin: Origin | None
+    origin: CallPlace | None
     key: str | None
     equal_to: str | None
 
@@ -82,7 +82,7 @@ class BaseToolCall:
         input: Any,
         selector: Selector[Any, Any, Any],
         repairs: tuple[ArgumentRepair, ...] = (),
-        origin: Origin | None = None,
+        origin: CallPlace | None = None,
     ) -> None:
         self.metadata = metadata
         self.input = input

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutumpy.core.call_place import CallPlace
 from lutumpy.core.items import ToolMetadata
-from lutumpy.core.origin import Origin
 from lutumpy.tools.call_identity import written_text
 from lutumpy.tools.calls import BaseToolCall
 from lutumpy.tools.portable_input import dump_input
@@ -48,13 +48,13 @@ def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> C
     )
 
 
-def restored_origin(at: str, calls: Sequence[ToolMetadata]) -> Origin | None:
+def restored_origin(at: str, calls: Sequence[ToolMetadata]) -> CallPlace | None:
     """The place that a ticket names: `CallTicket.at`, and the calls of its answer.
 
     Raises:
         ValueError: `at` isn't hexadecimal.
     """
-    return Origin.at(bytes.fromhex(at), calls) if at else None
+    return CallPlace.at(bytes.fromhex(at), calls) if at else None
 
 
 def ticket_in_plan(plan: Mapping[str, Any], call: Mapping[str, Any]) -> CallTicket:

@@ -14,7 +14,7 @@ from counting import calls_made
 from lutumpy import NeedsTools, Session, Skip, ToolRound, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core import origin as origins
+from lutumpy.core import call_place as origins
 from lutumpy.execution import Dispatcher, IdempotencyKey, ToolExecutor, run
 from lutumpy.tools import call_arguments
 

@@ -12,7 +12,7 @@ from lutumpy.core.items import ToolMetadata
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain import json_values
 
-__all__ = ["Origin"]
+__all__ = ["CallPlace"]
 
 
 _Key: TypeAlias = "tuple[str, str]"
@@ -30,7 +30,7 @@ class _Call(Protocol):
     def arguments(self) -> str: ...
 
 
-class Origin:
+class CallPlace:
     """The place of an answer's calls: the content committed before the answer, and the calls of the
     answer.
 
@@ -94,26 +94,26 @@ class Origin:
         wanted = metadata.name, json_values.canonical_arguments(metadata.arguments)
         return known[1] if known is not None and known[0] == wanted else self._seen[wanted]
 
-    def __copy__(self) -> Origin:
+    def __copy__(self) -> CallPlace:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Origin:
+    def __deepcopy__(self, memo: Any) -> CallPlace:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Origin.at, (
+        return CallPlace.at, (
             self.digest(),
             tuple([ToolMetadata(c.id, c.name, c.arguments) for c in self._calls]),
         )
 
     @staticmethod
-    def at(digest: bytes, calls: Sequence[_Call]) -> Origin:
+    def at(digest: bytes, calls: Sequence[_Call]) -> CallPlace:
         """The place of calls behind content that has this digest.
 
         Args:
             digest: As `digest` gives it.
             calls: The calls of the answer, in order.
         """
-        origin = Origin(Transcript(), 0, calls)
+        origin = CallPlace(Transcript(), 0, calls)
         origin._digest = digest
         return origin

@@ -1,4 +1,4 @@
-"""Where a call stands (`Origin`): told by content, and by what stands beside it."""
+"""Where a call stands (`CallPlace`): told by content, and by what stands beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from lutumpy import FilePart, ImagePart, Session, TextPart, ToolMetadata, ToolResult
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.core.origin import Origin
+from lutumpy.core.call_place import CallPlace
 from lutumpy.models import FoundTool, RawPart, ResultBlock, ToolResults
 
 CALLS = [
@@ -22,12 +22,12 @@ CALLS = [
 ]
 
 
-def origin(*content: Any, ephemeral: str | None = None) -> Origin:
+def origin(*content: Any, ephemeral: str | None = None) -> CallPlace:
     session = Session()
     session.push_user(list(content))
     if ephemeral is not None:
         session.push_ephemeral_user(ephemeral)
-    return Origin(session.transcript, len(session.transcript), CALLS)
+    return CallPlace(session.transcript, len(session.transcript), CALLS)
 
 
 def test_equal_calls_are_told_apart_by_how_many_stand_before_them() -> None:
@@ -70,7 +70,7 @@ def answered(result: ToolResult, **answer: Any) -> bytes:
     turn = OpenAIChat.response({**ANSWER, **answer})
     block = ResultBlock("c1", "a", result.content, result.status)
     session.transcript.append_turn(turn, ToolResults((block,)))
-    return Origin(session.transcript, len(session.transcript), CALLS).digest()
+    return CallPlace(session.transcript, len(session.transcript), CALLS).digest()
 
 
 def test_a_place_is_told_by_the_answers_and_results_before_it() -> None:

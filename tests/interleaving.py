@@ -17,6 +17,7 @@ from typing import Any
 import lutumpy
 
 PACKAGE = os.path.dirname(lutumpy.__file__)
+NEVER = sys.maxsize
 PATIENCE = 30.0  # seconds until a thread that never arrives fails its test
 
 
@@ -25,7 +26,8 @@ class SteppedThread:
 
     Args:
         run: The function.
-        place: The number of the line or byte code before which it stops.
+        place: The number of the line or byte code before which it stops; `NEVER` for none. Such a
+            thread isn't traced.
         event: What is counted: `line` or `opcode`.
 
     Attributes:
@@ -53,16 +55,19 @@ class SteppedThread:
         assert not self._thread.is_alive()
 
     def _work(self) -> None:
-        opcodes = self._event == "opcode"
-        # In Python 3.12, settrace asks whether any frame wants them.
-        sys._getframe().f_trace_opcodes = opcodes
-        sys.settrace(self._enter)
+        if self._left != NEVER:
+            # In Python 3.12, settrace asks whether any frame wants them.
+            sys._getframe().f_trace_opcodes = self._event == "opcode"
+            sys.settrace(self._enter)
         try:
             self.result = self._run()
         except BaseException as error:
             self.error = error
         finally:
-            sys.settrace(None)
+            # Only if it was set: Python 3.12 changes the code of all threads here, also of one that
+            # stands in the middle of it, and crashes.
+            if self._left != NEVER:
+                sys.settrace(None)
             self._arrived.set()
 
     def _enter(self, frame: FrameType, kind: str, argument: object) -> Any:

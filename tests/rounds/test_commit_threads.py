@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from interleaving import SteppedThread
+from interleaving import NEVER, SteppedThread
 from profiles import examples
 
 from lutumpy import (
@@ -161,7 +161,7 @@ def test_one_of_two_threads_closes_a_round_wherever_the_first_is_stopped_K4(
         for place in places(one, event, MOST // len(RIVALS)):
             scene = Scene()
             first = SteppedThread(lambda: one(scene), place, event)  # noqa: B023
-            second = SteppedThread(lambda: other(scene), sys.maxsize, event)  # noqa: B023
+            second = SteppedThread(lambda: other(scene), NEVER, event)  # noqa: B023
             second.finish()
             first.finish()
             check_one_closed(scene, first, second)
@@ -185,7 +185,7 @@ def test_what_is_cut_off_while_another_thread_was_refused_can_be_closed_again_K3
     for place in places(Scene.commit, "opcode", MOST):
         scene = Scene()
         first = SteppedThread(scene.commit, place, "opcode")
-        second = SteppedThread(scene.discard, sys.maxsize, "opcode")
+        second = SteppedThread(scene.discard, NEVER, "opcode")
         first.finish(KeyboardInterrupt())
         second.finish()
         if second.error is None:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import re
 
+from lutumpy.rules import claude
+
 __all__ = [
+    "binds_reasoning",
     "family",
     "is_claude",
     "keeps_results_alone",
     "model_refusal",
+    "needs_record",
+    "refuses_changed_prefix",
     "takes_cache_points",
     "takes_cached_tools",
     "takes_films",
     "takes_neighbours",
+    "takes_system_messages",
+    "takes_tool_changes",
 ]
 
 _ID = re.compile(
@@ -109,3 +116,39 @@ def model_refusal(model: str) -> str | None:
         return None
     known = _ID.match(model) is not None and _WRONG_VERSION.search(model) is None
     return None if known else INVALID
+
+
+# Reasoning at Converse is bound by the model that made it, so it is Claude's that is [DOC].
+
+
+def binds_reasoning(model: str | None) -> bool:
+    """Whether reasoning is good only behind the beginning that it was made with: that of a Claude,
+    from a version of its family on. A name that says nothing counts as binding.
+    """
+    made_here = is_claude(model)
+    return made_here is not False and claude.binds_reasoning(_bare(model))
+
+
+def refuses_changed_prefix(model: str | None) -> claude.Enforcement | None:
+    """Who is refused when what stands in front of signed reasoning has changed, or `None`."""
+    return claude.refuses_changed_prefix(_bare(model))
+
+
+def needs_record(model: str | None) -> bool:
+    """Whether reasoning that no binding was recorded with fails."""
+    return claude.needs_record(_bare(model))
+
+
+def takes_system_messages(model: str | None) -> bool:
+    """Whether a message may have the role `system` [SDK: botocore 1.44.5 has it]; which models read
+    one isn't established [?], so those do that read it at their maker's.
+    """
+    return is_claude(model) is True and claude.reads_late_system(_bare(model))
+
+
+def takes_tool_changes(model: str | None) -> bool:
+    """Whether a system message may withdraw a declared tool and offer it again, by reference
+    (`toolRemoval`, `toolAddition`). A new tool has no carrier: `toolSpec` knows no deferring [SDK].
+    Which models take it isn't established [?], so those do that take it at their maker's.
+    """
+    return takes_system_messages(model)

@@ -17,7 +17,30 @@ from typing import Any, Literal
 
 from lutumpy.rules.problem import Certainty, Problem, is_number, text
 
-__all__ = ["check_model_parameters", "takes_tool_search"]
+__all__ = [
+    "HOST",
+    "allowed_tools_may_name_appended",
+    "binds_reasoning",
+    "check_model_parameters",
+    "takes_additional_tools",
+    "takes_configuration_update",
+    "takes_instructions_per_turn",
+    "takes_tool_search",
+]
+
+HOST = "api.openai.com"
+"""The vendor's own host: the only one that is known to take the carriers below."""
+
+# What a conversation binds, and what can be changed in its middle, by the version of a GPT, and
+# from that version on. The vendor's pages "Keep the prefix unchanged" and "Using GPT-6.2" say so
+# [DOC]; `additional_tools` was taken by GPT-5 in 19 recorded exchanges [REC].
+BINDS_FROM = (6, 2)
+CONFIGURATION_UPDATE_FROM = (6, 0)
+INSTRUCTIONS_PER_TURN_FROM = (6, 2)
+ALLOWED_APPENDED_FROM = (5, 6)
+
+_VERSION = re.compile(r"(?:ft:)?gpt-(\d{1,2})(?!\d)(?:\.(\d{1,2})(?!\d))?")
+_OTHERS = re.compile(r"(?:ft:)?(?:o\d|codex|chatgpt|computer-use)")
 
 # Group 1: a model of the o series. Group 2: the minor version of a gpt-5. The `-chat` variants
 # don't reason, so none of this holds for them.
@@ -41,6 +64,63 @@ _SAMPLING_PARAMETERS = (
 def takes_tool_search(model: str) -> bool:
     """Whether a model may load tools on demand; yes for names that aren't known."""
     return _NO_TOOL_SEARCH.match(model) is None
+
+
+def binds_reasoning(model: str | None) -> bool:
+    """Whether encrypted reasoning is removed, without an error, behind a beginning that changed.
+
+    A name that isn't known counts as binding: wrongly taken so, it costs reasoning that would have
+    been read; wrongly taken for free, reasoning is lost unseen.
+    """
+    known = _version(model)
+    if known is not None:
+        return known >= BINDS_FROM
+    return model is None or _OTHERS.match(model) is None
+
+
+def takes_additional_tools(model: str | None, host: str | None = HOST) -> bool:
+    """Whether an `additional_tools` item can bring a new tool: any of the vendor's models [REC]
+    [LIVE].
+
+    Args:
+        model: The name of the model.
+        host: The authority that the request goes to; with `None`, or one that isn't known, nothing
+            is taken for granted.
+    """
+    is_known = _version(model) is not None or bool(_OTHERS.match(model or ""))
+    return host == HOST and is_known
+
+
+def takes_configuration_update(model: str | None, host: str | None = HOST) -> bool:
+    """Whether a `configuration_update` item can change effort and output format: GPT-6 on [DOC].
+    Arguments as for `takes_additional_tools`.
+    """
+    return host == HOST and _is_from(model, CONFIGURATION_UPDATE_FROM)
+
+
+def takes_instructions_per_turn(model: str | None, host: str | None = HOST) -> bool:
+    """Whether `instructions` stand behind the input, for one turn: GPT-6.2 on [DOC]. Before, they
+    are a part of the beginning. Arguments as for `takes_additional_tools`.
+    """
+    return host == HOST and _is_from(model, INSTRUCTIONS_PER_TURN_FROM)
+
+
+def allowed_tools_may_name_appended(model: str | None, host: str | None = HOST) -> bool:
+    """Whether `tool_choice: allowed_tools` may name a tool that `additional_tools` brought: GPT-5.6
+    on [DOC]. Arguments as for `takes_additional_tools`.
+    """
+    return host == HOST and _is_from(model, ALLOWED_APPENDED_FROM)
+
+
+def _version(model: str | None) -> tuple[int, int] | None:
+    """The version of a GPT: `gpt-6.2-astra` is `(6, 2)`, `gpt-4o` `(4, 0)`."""
+    match = _VERSION.match(model) if model is not None else None
+    return (int(match[1]), int(match[2] or 0)) if match is not None else None
+
+
+def _is_from(model: str | None, first: tuple[int, int]) -> bool:
+    known = _version(model)
+    return known is not None and known >= first
 
 
 def check_model_parameters(

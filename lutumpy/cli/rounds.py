@@ -18,7 +18,7 @@ from lutumpy.cli.terminal import Output, cut_text, styled
 from lutumpy.errors import LutumpyError, StoreError
 
 if TYPE_CHECKING:
-    from lutumpy.durable import HeldPlan, SessionStore
+    from lutumpy.durable import HeldPlan, OperatorStore
 
 __all__ = ["rounds"]
 
@@ -159,7 +159,7 @@ def show(
     """
     output = Output(as_json=as_json)
 
-    async def look(opened: SessionStore) -> tuple[Any, list[HeldPlan], Any]:
+    async def look(opened: OperatorStore) -> tuple[Any, list[HeldPlan], Any]:
         session = await opened.session(scope)
         plans = await opened.held(scope=scope)
         return session, plans, await opened.unresolved(scope)
@@ -259,7 +259,7 @@ def decide(
     output = Output(as_json=as_json)
     made = _make_decision(decision, given_input, output_value, reason)
 
-    async def take(opened: SessionStore) -> bool:
+    async def take(opened: OperatorStore) -> bool:
         plans = await opened.held(scope=scope)
         wanted = plan.removeprefix("sha256:")
         for each in plans:
@@ -298,8 +298,13 @@ def _make_decision(
         if decision == "complete":
             raise typer.BadParameter("complete needs --output.")
         return {"decision": decision}
+    return {"decision": decision, name: _read_json(name, text)}
+
+
+def _read_json(name: str, text: str) -> Any:
+    """The value of an option; ends the command with 2 where it isn't JSON."""
     try:
-        return {"decision": decision, name: json.loads(text)}
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"--{name} is not JSON: {error}") from None
 
@@ -314,24 +319,40 @@ def resolve(
         typer.Argument(metavar="happened|did_not_happen", help="What became of the call."),
     ],
     by: ByOption,
+    output_value: Annotated[
+        str,
+        typer.Option(
+            "--output", metavar="JSON", help="For happened: what the call gave, if known."
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Say what became of a call whose outcome was not known, so that equal ones may run again.
+
+    That it happened is told to the model before its next answer.
 
     Exit code 0: it was resolved. 2: no such call is unresolved.
     """
     output = Output(as_json=as_json)
     if decision not in ("happened", "did_not_happen"):
         raise typer.BadParameter(f"{decision!r} is not one of happened, did_not_happen.")
+    if output_value and decision != "happened":
+        raise typer.BadParameter("a call that did not happen has no --output.")
     word = cast("Literal['happened', 'did_not_happen']", decision)
-    _with_store(output, store, lambda opened: opened.resolve(scope, call, word, by=by))
+    gave = _read_json("output", output_value) if output_value else None
+
+    async def take(opened: OperatorStore) -> None:
+        await opened.resolve(scope, call, word, by=by, output=gave)
+
+    _with_store(output, store, take)
     if as_json:
-        output.record("resolved", scope=scope, call_id=call, decision=decision, by=by)
+        more = {} if gave is None else {"output": gave}
+        output.record("resolved", scope=scope, call_id=call, decision=decision, by=by, **more)
     else:
         output.print(f"{call} of {scope}: {decision}, by {by}")
 
 
-def _with_store(output: Output, place: str, use: Callable[[SessionStore], Awaitable[T]]) -> T:
+def _with_store(output: Output, place: str, use: Callable[[OperatorStore], Awaitable[T]]) -> T:
     """What `use` gives for the store at a place; ends the command with 2 where it can't be used."""
     try:
         import anyio
@@ -352,7 +373,7 @@ def _with_store(output: Output, place: str, use: Callable[[SessionStore], Awaita
     raise typer.Exit(2)
 
 
-def _open_store(place: str) -> AbstractAsyncContextManager[SessionStore]:
+def _open_store(place: str) -> AbstractAsyncContextManager[OperatorStore]:
     if place.startswith(("postgresql://", "postgres://")):
         from lutumpy.durable import PostgresStore
 

@@ -16,7 +16,7 @@ from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
 from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner, RoundJournal
-from lutumpy.durable.store import SessionStore
+from lutumpy.durable.store import OperatorStore, SessionStore
 from lutumpy.durable.types import (
     Claim,
     Counts,
@@ -47,6 +47,7 @@ __all__ = [
     "InboxEntry",
     "LocalRunner",
     "MemoryStore",
+    "OperatorStore",
     "PostgresStore",
     "Restarted",
     "RoundJournal",

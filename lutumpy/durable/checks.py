@@ -8,9 +8,17 @@ from typing import Any
 
 from lutumpy import Session
 from lutumpy.errors import StoreError, TranscriptError
+from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
 
-__all__ = ["check_decision", "dump_message", "held_in"]
+__all__ = [
+    "check_decision",
+    "check_resolution",
+    "dump_message",
+    "held_in",
+    "make_notice",
+    "notice_id",
+]
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:
@@ -40,6 +48,17 @@ def check_decision(call_id: str, decision: Any, held: Sequence[str]) -> None:
         ) from error
 
 
+def check_resolution(decision: Any, output: Any) -> None:
+    """Raise `ValueError` for a word that says of no call what became of it."""
+    if decision not in ("happened", "did_not_happen"):
+        raise ValueError(
+            f"a call is resolved as 'happened' or 'did_not_happen', not {decision!r}; "
+            "nothing was resolved"
+        )
+    if output is not None and decision != "happened":
+        raise ValueError("a call that did not happen has no output; nothing was resolved")
+
+
 def dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:
     """A user's message as JSON values.
 
@@ -55,3 +74,38 @@ def dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:
             raise TranscriptError("only messages of the user can be pushed; nothing was taken")
         session.transcript.append(message)
     return dump_item(session.transcript[0])
+
+
+def notice_id(round: int, call_id: str) -> str:
+    """The id of the notice about a call of a round."""
+    return f"resolved:{round}:{call_id}"
+
+
+def make_notice(call: UnresolvedCall, round: int, output: Any, by: str) -> Mapping[str, Any]:
+    """What the inbox keeps of a call that did happen, and what the model reads of it.
+
+    Args:
+        call: The call.
+        round: The round in which it was made.
+        output: What it gave, as JSON values; `None` where nobody knows.
+        by: Who said so.
+
+    Raises:
+        StoreError: `decision`: the output isn't JSON; nothing was resolved.
+    """
+    call_id, tool = call.metadata.id, call.metadata.name
+    text = f"The call {call_id} of {tool}, whose outcome was not known, did happen: it took effect."
+    if output is not None:
+        try:
+            text += f" Its output: {json.dumps(output, ensure_ascii=False, allow_nan=False)}"
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreError(
+                "decision", f"the output of {call_id!r} is not JSON: {error}; nothing was resolved"
+            ) from error
+    return {
+        "message": dump_message(text),
+        "call_id": call_id,
+        "round": round,
+        "output": output,
+        "by": by,
+    }

@@ -96,6 +96,8 @@ class OpenConversation:
         self.claim: Claim = replace(claim, items=(), state={})
         self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
         self._records: dict[str, JsonValue] = dict(claim.records)
+        # Notices that the results of the open round tell: the commit takes them.
+        self._told_by_results: tuple[str, ...] = ()
 
     @property
     def scope(self) -> str:
@@ -150,31 +152,59 @@ class OpenConversation:
         """
         failures = [(*key, count) for key, count in counted.failures.items()]
         counts = Counts(counted.rounds, self.claim.counts.tokens, tuple(failures))
-        waiting = await self._commit(counts, "open", (), unless_messages=True)
-        if waiting:
-            taken = self._add_messages(waiting)
-            await self._commit(self._new_counts(), "open", taken)
-        return bool(waiting)
+        told = self._told_by_results
+        # A notice that a result tells would be found as waiting: then it is known to be there.
+        waiting = await self._commit(counts, "open", told, unless_messages=True)
+        if not waiting:
+            return False
+        taken = self._add_messages([entry for entry in waiting if entry.id not in told])
+        is_new_task = any(is_message(entry) for entry in waiting)
+        await self._commit(self._new_counts() if is_new_task else counts, "open", [*told, *taken])
+        return is_new_task
 
     async def commit_answer(self, status: Status) -> None:
         """Commit a finished answer. What limits count stays, until the user says something."""
         await self._commit(self.claim.counts, status, ())
 
     async def take_messages(self, inbox: Sequence[InboxEntry]) -> bool:
-        """Commit the messages that wait, where no round is open; whether there were any."""
+        """Commit the messages that wait, where no round is open; whether there were any.
+
+        Notices are taken with them. By themselves they begin no task: those that come behind an
+        answer wait for the user's next message.
+        """
+        is_new_task = any(is_message(entry) for entry in inbox)
+        if not is_new_task and self.session.answered:
+            return False
         taken = self._add_messages(inbox)
         if taken:
-            await self._commit(self._new_counts(), "open", taken)
+            counts = self._new_counts() if is_new_task else self.claim.counts
+            await self._commit(counts, "open", taken)
         return bool(taken)
+
+    async def notices_with_outputs(self) -> dict[str, InboxEntry]:
+        """What people said that calls of the open round gave, by call id."""
+        inbox = await self.store.inbox(self.scope)
+        return {
+            str(entry.value["call_id"]): entry
+            for entry in inbox
+            if is_notice(entry)
+            and entry.value["round"] == self.claim.round
+            and entry.value["output"] is not None
+        }
+
+    def tell_by_result(self, notice: InboxEntry) -> None:
+        """Let the commit of the round take a notice: the result of its call says it."""
+        self._told_by_results += (notice.id,)
 
     def _new_counts(self) -> Counts:
         return Counts(0, self.session.usage.total_tokens)
 
     def _add_messages(self, inbox: Sequence[InboxEntry]) -> list[str]:
-        """Add the messages of the inbox to the session; gives their ids."""
-        taken = [entry for entry in inbox if is_message(entry)]
+        """Add the messages and notices of the inbox to the session; gives their ids."""
+        taken = [entry for entry in inbox if is_message(entry) or is_notice(entry)]
         for entry in taken:
-            self.session.transcript.append(_load_message(entry.value))
+            value: Any = entry.value["message"] if is_notice(entry) else entry.value
+            self.session.transcript.append(_load_message(value))
         return [entry.id for entry in taken]
 
     async def _commit(
@@ -211,15 +241,32 @@ class OpenConversation:
             inbox=(),
         )
         self._records = {}
+        self._told_by_results = ()
         if self.unresolved:
-            # Somebody may have found out meanwhile what became of one.
-            self.unresolved = tuple(await self.store.unresolved(self.scope))
+            await self._look_at_unresolved()
         return ()
+
+    async def _look_at_unresolved(self) -> None:
+        """Forget the calls of which somebody has found out meanwhile what became of them.
+
+        Those that happened are refused until the model is told: their notices still wait. They are
+        looked at last, so that none is missed which comes between the two.
+        """
+        unknown = await self.store.unresolved(self.scope)
+        inbox = await self.store.inbox(self.scope)
+        told_later = {entry.value["call_id"] for entry in inbox if is_notice(entry)}
+        happened = [call for call in self.unresolved if call.metadata.id in told_later]
+        self.unresolved = (*unknown, *[call for call in happened if call not in unknown])
 
 
 def is_message(entry: InboxEntry) -> bool:
     """Whether an entry is a message that nobody has taken."""
     return entry.kind == "message" and not entry.taken
+
+
+def is_notice(entry: InboxEntry) -> bool:
+    """Whether an entry says what became of a call, and the model wasn't told yet."""
+    return entry.kind == "notice" and not entry.taken
 
 
 def _load_message(value: Mapping[str, Any]) -> Message:

@@ -10,7 +10,7 @@ import anyio
 
 from lutumpy import Session
 from lutumpy.durable import operations, outside
-from lutumpy.durable.checks import dump_message
+from lutumpy.durable.checks import check_resolution, dump_message
 from lutumpy.durable.tables import Operation, read
 from lutumpy.durable.types import (
     Claim,
@@ -149,14 +149,11 @@ class DatabaseStore:
         decision: Literal["happened", "did_not_happen"],
         *,
         by: str,
+        output: JsonValue = None,
     ) -> None:
-        """See `SessionStore.resolve`."""
-        if decision not in ("happened", "did_not_happen"):
-            raise ValueError(
-                f"a call is resolved as 'happened' or 'did_not_happen', not {decision!r}; "
-                "nothing was resolved"
-            )
-        await self._run(outside.resolve(scope, call_id, decision, by))
+        """See `OperatorStore.resolve`."""
+        check_resolution(decision, output)
+        await self._run(outside.resolve(scope, call_id, decision, by, output))
 
     async def add_events(
         self, claim: Claim, events: Sequence[Mapping[str, JsonValue]], *, drop_deltas: bool = False

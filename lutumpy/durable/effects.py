@@ -48,11 +48,12 @@ from lutumpy.durable.changed import outcomes_of_changed
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.events import EventWriter
-from lutumpy.durable.journal import StoreJournal
+from lutumpy.durable.journal import StoreJournal, is_unresolved
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.types import InboxEntry
+from lutumpy.execution import as_execution_result
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
     AsyncEffects,
@@ -277,16 +278,37 @@ class DurableEffects(AsyncEffects):
         known = [journal.result_of(ticket) for ticket in tickets]
         results = [result for result in known if result is not None]
         if len(results) == len(tickets):
-            return results
+            return await self._take_outputs(results)
         try:
             ran = await self._run(pending, tickets, journal)
-            return await _keep_results(tickets, ran, journal)
+            return await self._take_outputs(await _keep_results(tickets, ran, journal))
         except GeneratorExit:
             raise
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(SECONDS_TO_SETTLE):
                 await _settle(journal)
             raise
+
+    async def _take_outputs(self, results: list[ToolResult]) -> list[ToolResult]:
+        """The results, with the outputs that people know of calls of unknown outcome (rule P8).
+
+        Records stay as they are; a notice that no result tells is told as a message. Before the
+        review, so that hooks see what the model will.
+        """
+        conversation = self._conversation
+        is_reviewed = conversation.recorded("review") is not None
+        if is_reviewed or not any(is_unresolved(result) for result in results):
+            return results
+        notices = await conversation.notices_with_outputs()
+        for index, result in enumerate(results):
+            notice = notices.get(result.metadata.id)
+            if notice is None or not is_unresolved(result):
+                continue
+            completed = self._calls[result.metadata.id].complete(notice.value["output"])
+            if completed.output_error is None:
+                results[index] = as_execution_result(completed)
+                conversation.tell_by_result(notice)
+        return results
 
     async def _run(
         self, pending: PendingCalls, tickets: Sequence[CallTicket], journal: StoreJournal

@@ -29,7 +29,7 @@ from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["StoreJournal", "record_name"]
+__all__ = ["StoreJournal", "is_unresolved", "record_name"]
 
 _UNKNOWN = (
     "The outcome is unknown: it may have taken effect. "

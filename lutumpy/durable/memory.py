@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from lutumpy import Session, TakenOverError
-from lutumpy.durable.checks import check_decision, dump_message, held_in
+from lutumpy.durable.checks import (
+    check_decision,
+    check_resolution,
+    dump_message,
+    held_in,
+    make_notice,
+    notice_id,
+)
 from lutumpy.durable.types import (
     Claim,
     Counts,
@@ -44,11 +51,13 @@ class _Unresolved:
 
     Attributes:
         call: The call.
-        forgotten_after: Somebody confirmed that it happened; it is refused until this round ends.
+        round: The round in which it was made.
+        happened: Whether somebody said so; it is refused until the model was told.
     """
 
     call: UnresolvedCall
-    forgotten_after: int | None = None
+    round: int
+    happened: bool = False
 
 
 @dataclass(slots=True)
@@ -217,7 +226,7 @@ class MemoryStore:
                     "head", f"{claim.scope!r} is at {found.head.items} items, not {before.items}"
                 )
             if unless_messages:
-                waiting = [e for e in self._inbox_of(found) if e.kind == "message" and not e.taken]
+                waiting = [entry for entry in self._inbox_of(found) if entry.kind != "decision"]
                 if waiting:
                     return tuple(waiting)
             found.items += copied
@@ -229,7 +238,7 @@ class MemoryStore:
             found.unresolved = {
                 call_id: each
                 for call_id, each in found.unresolved.items()
-                if each.forgotten_after != found.round
+                if not (each.happened and notice_id(each.round, call_id) in taken)
             }
             found.round += 1
             found.waiting_since = None
@@ -297,7 +306,7 @@ class MemoryStore:
         """See `SessionStore.unresolved`."""
         with self._lock:
             known = self._find(scope).unresolved.values()
-            return [each.call for each in known if each.forgotten_after is None]
+            return [each.call for each in known if not each.happened]
 
     async def resolve(
         self,
@@ -306,15 +315,20 @@ class MemoryStore:
         decision: Literal["happened", "did_not_happen"],
         *,
         by: str,
+        output: JsonValue = None,
     ) -> None:
-        """See `SessionStore.resolve`."""
+        """See `OperatorStore.resolve`."""
+        check_resolution(decision, output)
         with self._lock:
             found = self._find(scope)
             known = found.unresolved.get(call_id)
-            if known is None or known.forgotten_after is not None:
+            if known is None or known.happened:
                 raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
             if decision == "happened":
-                known.forgotten_after = found.round
+                notice = _copy(make_notice(known.call, known.round, output, by))
+                entry_id = notice_id(known.round, call_id)
+                found.inbox.append(InboxEntry(entry_id, "notice", notice))
+                known.happened = True
             else:
                 del found.unresolved[call_id]
 
@@ -372,7 +386,7 @@ class MemoryStore:
             found.waiting_since = _now()
         if name.startswith("call:") and value.get("outcome") == "maybe_executed":
             call = UnresolvedCall.load(value["unresolved"])
-            found.unresolved[call.metadata.id] = _Unresolved(call)
+            found.unresolved[call.metadata.id] = _Unresolved(call, claim.round)
 
     def _inbox_of(self, found: _Conversation) -> tuple[InboxEntry, ...]:
         plan = _open_plan(found)
@@ -381,7 +395,7 @@ class MemoryStore:
             [
                 entry
                 for entry in found.inbox
-                if not entry.taken and (entry.kind == "message" or entry.value["plan"] == digest)
+                if not entry.taken and (entry.kind != "decision" or entry.value["plan"] == digest)
             ]
         )
 

@@ -259,6 +259,7 @@ def commit(
         "status = ?, waiting_since = NULL, updated = {now} WHERE scope = ?",
         (*after, round + 1, state, dump_counts(counts), status, claim.scope),
     )
+    # Resolved by a release that told nobody.
     yield Query(
         "DELETE FROM {t}unresolved WHERE scope = ? AND forgotten_after <= ?", (claim.scope, round)
     )
@@ -273,6 +274,14 @@ def commit(
             "UPDATE {t}inbox SET taken_round = ? WHERE scope = ? AND id = ?",
             (round, claim.scope, entry_id),
         )
+        if entry_id.startswith("resolved:"):
+            # The model is told by this commit: an equal call of a later answer is a new one.
+            _, resolved_round, call_id = entry_id.split(":", 2)
+            yield Query(
+                "DELETE FROM {t}unresolved "
+                "WHERE scope = ? AND round = ? AND call_id = ? AND decision = 'happened'",
+                (claim.scope, int(resolved_round), call_id),
+            )
     return ()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lutumpy.durable.checks import check_decision, held_in
+from lutumpy.durable.checks import check_decision, held_in, make_notice, notice_id
 from lutumpy.durable.tables import (
     Operation,
     Query,
@@ -71,7 +71,7 @@ def inbox(scope: str) -> Operation[tuple[InboxEntry, ...]]:
 def inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
     rows = yield Query(
         "SELECT id, kind, value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
-        "AND (kind = 'message' OR plan = ?) ORDER BY seq",
+        "AND (kind IN ('message', 'notice') OR plan = ?) ORDER BY seq",
         (scope, digest),
     )
     return tuple([InboxEntry(original(entry), kind, read(value)) for entry, kind, value in rows])
@@ -152,7 +152,7 @@ def unresolved(scope: str) -> Operation[list[UnresolvedCall]]:
 
 
 def refused(scope: str, condition: str = "") -> Operation[list[UnresolvedCall]]:
-    """The calls whose equals are refused: also those that happened, until the round is over."""
+    """The calls whose equals are refused: also those that happened, until the model was told."""
     rows = yield Query(
         f"SELECT call FROM {{t}}unresolved WHERE scope = ?{condition} ORDER BY round, at", (scope,)
     )
@@ -160,23 +160,31 @@ def refused(scope: str, condition: str = "") -> Operation[list[UnresolvedCall]]:
 
 
 def resolve(
-    scope: str, call_id: str, decision: Literal["happened", "did_not_happen"], by: str
+    scope: str,
+    call_id: str,
+    decision: Literal["happened", "did_not_happen"],
+    by: str,
+    output: Any = None,
 ) -> Operation[None]:
-    """See `SessionStore.resolve`."""
-    round = (yield from lock(scope))[1]
+    """See `OperatorStore.resolve`."""
+    yield from lock(scope)
     found = yield Query(
-        "SELECT round FROM {t}unresolved WHERE scope = ? AND call_id = ? AND decision IS NULL "
-        "ORDER BY round",
+        "SELECT round, call FROM {t}unresolved WHERE scope = ? AND call_id = ? "
+        "AND decision IS NULL ORDER BY round",
         (scope, call_id),
     )
     if not found:
         raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
-    key = (scope, found[0][0], call_id)
+    round, call = found[0]
+    key = (scope, round, call_id)
     if decision == "happened":
+        # Equal calls are refused until the commit that tells the model (`operations.commit`).
+        notice = write(make_notice(UnresolvedCall.load(read(call)), round, output, by))
+        yield from _add_to_inbox(scope, notice_id(round, call_id), "notice", None, notice)
         yield Query(
-            "UPDATE {t}unresolved SET decision = ?, decided_by = ?, forgotten_after = ? "
+            "UPDATE {t}unresolved SET decision = ?, decided_by = ? "
             "WHERE scope = ? AND round = ? AND call_id = ?",
-            (decision, by, round, *key),
+            (decision, by, *key),
         )
     else:
         yield Query("DELETE FROM {t}unresolved WHERE scope = ? AND round = ? AND call_id = ?", key)

@@ -50,14 +50,17 @@ class InboxEntry:
 
     Attributes:
         id: Its id, unique in the conversation.
-        kind: `message`, a user's message as `Session.items_since` writes items; or `decision`:
-            `{"plan": digest, "call_id": ..., "decision": {...}, "by": ...}`.
-        value: The message or decision.
+        kind: `message`, a user's message as `Session.items_since` writes items; `decision`:
+            `{"plan": digest, "call_id": ..., "decision": {...}, "by": ...}`; or `notice`, what
+            became of a call whose outcome was not known: `{"message": <as a user's message>,
+            "call_id": ..., "round": ..., "output": ..., "by": ...}` (rule P8). A notice begins no
+            task: it is written before the next turn, whenever that is.
+        value: The message, decision or notice.
         taken: Whether a round has taken it. A decision is kept as long as its plan is open.
     """
 
     id: str
-    kind: Literal["message", "decision"]
+    kind: Literal["message", "decision", "notice"]
     value: Mapping[str, JsonValue]
     taken: bool = False
 

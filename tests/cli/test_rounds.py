@@ -197,6 +197,18 @@ def test_what_was_resolved_is_told_as_json(run: Run, agent: Agent) -> None:
     assert told == {"type": "resolved", **known}
 
 
+def test_what_a_call_gave_is_resolved_with_it_P8(run: Run, agent: Agent) -> None:
+    asyncio.run(agent.leave_unresolved())
+    resolve = ("rounds", "resolve", agent.path, SCOPE, "c9")
+    said = ("--by", "ann", "--output", '{"receipt": 7}')
+    assert run(*resolve, "did_not_happen", *said).code == 2
+    assert run(*resolve, "happened", "--by", "ann", "--output", "{").code == 2
+    ended = run(*resolve, "happened", *said, "--json")
+    assert ended.code == 0
+    (told,) = records(ended.out)
+    assert told["output"] == {"receipt": 7}
+
+
 def test_nothing_waits(run: Run, agent: Agent) -> None:
     run("rounds", "decide", agent.path, SCOPE, "c1", "reject", "--by", "ann")
     agent.run()

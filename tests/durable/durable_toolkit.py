@@ -26,7 +26,7 @@ from lutumpy import (
 from lutumpy.durable import DurableLoop, LocalRunner, MemoryStore
 from lutumpy.execution import Begun, Dispatcher, ExecutionResult, IdempotencyKey
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import ToolResults
+from lutumpy.models import Message, ToolResults
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 FORMS = ["asyncio", "trio", "sync"]
@@ -178,6 +178,12 @@ def results(session: Session) -> list[tuple[str, str]]:
     """Status and text of every result in the session, in order."""
     items = [item for item in session.transcript if isinstance(item, ToolResults)]
     return [(result.status, result.text) for item in items for result in item.results]
+
+
+def said_by_user(session: Session) -> list[str]:
+    """The texts of the user's messages, in order."""
+    messages = [item for item in session.transcript if isinstance(item, Message)]
+    return [message.text for message in messages if message.role == "user"]
 
 
 class Crash(BaseException):

@@ -29,6 +29,7 @@ from durable_toolkit import (
     make_loop,
     new_store,
     results,
+    said_by_user,
 )
 
 from lutumpy import NeedsTools, RunNormally, TakenOverError
@@ -37,6 +38,7 @@ from lutumpy.errors import StoreError
 from lutumpy.testing import Reply
 
 SCRIPT = [calls(LOOK, CHARGE), ANSWER]
+HAPPENED = "The call p1 of charge, whose outcome was not known, did happen: it took effect."
 
 
 async def run_two_at_once() -> None:
@@ -262,9 +264,7 @@ def test_a_call_that_did_not_happen_may_be_made_again_P7_P8(form: Form) -> None:
     assert ledger.count("charge 5") == 2
 
 
-def test_a_call_that_happened_is_refused_for_the_open_round_and_then_forgotten_P8(
-    form: Form,
-) -> None:
+def test_a_call_that_happened_is_refused_until_the_model_was_told_P8(form: Form) -> None:
     store, ledger = form.await_(new_store), Ledger()
     again = [call("charge", f"p{number}", amount=5) for number in range(2, 5)]
     llm = Model([calls(CHARGE), calls(again[0]), calls(again[1]), ANSWER])
@@ -279,8 +279,65 @@ def test_a_call_that_happened_is_refused_for_the_open_round_and_then_forgotten_P
 
     ledger.during["charge"] = fail
     assert isinstance(form.run(make_loop(store, llm, ledger, on_progress=tell)), Answered)
-    said = [status for status, _ in results(form.await_(store.session, SCOPE))]
-    assert said == ["error", "rejected", "ok"]
+    session = form.await_(store.session, SCOPE)
+    assert [status for status, _ in results(session)] == ["error", "rejected", "ok"]
+    # The answer with p2 was made before the model was told, that with p3 after it.
+    assert list(said_by_user(session)) == ["Do it, please.", HAPPENED]
+
+
+def test_what_happened_is_told_before_the_next_turn_and_begins_no_task_P8(form: Form) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    llm = Model([calls(CHARGE), ANSWER, ANSWER])
+
+    def fail() -> None:
+        ledger.during.clear()
+        raise ConnectionError("no answer")
+
+    ledger.during["charge"] = fail
+    assert isinstance(form.run(make_loop(store, llm, ledger)), Answered)
+    form.await_(partial(store.resolve, output={"receipt": 7}), SCOPE, "p1", "happened", by="ann")
+    assert isinstance(form.run(make_loop(store, llm, ledger)), Answered)
+    assert llm.requests == 2
+    assert said_by_user(form.await_(store.session, SCOPE)) == ["Do it, please."]
+    form.await_(store.push, SCOPE, "Well?", idempotency_key="m1")
+    assert isinstance(form.run(make_loop(store, llm, ledger)), Answered)
+    told = f'{HAPPENED} Its output: {{"receipt": 7}}'
+    assert said_by_user(form.await_(store.session, SCOPE)) == ["Do it, please.", told, "Well?"]
+    assert ledger.count("charge 5") == 1
+
+
+def die_once(ledger: Ledger) -> None:
+    ledger.during.clear()
+    raise KeyboardInterrupt
+
+
+def test_what_happened_in_an_open_round_is_its_result_P8(form: Form) -> None:
+    """The process dies in a call; a person knows what it gave before another one goes on."""
+    for output, said in (
+        ("charged 5", [("ok", "charged 5")]),
+        (None, None),
+        ({"of": "another type"}, None),
+    ):
+        store, ledger = form.await_(new_store), Ledger()
+        llm = Model([calls(CHARGE, LOOK), ANSWER])
+
+        ledger.during["charge"] = partial(die_once, ledger)
+        with pytest.raises(KeyboardInterrupt):
+            form.run(make_loop(store, llm, ledger))
+        (known,) = form.await_(store.unresolved, SCOPE)
+        resolve = partial(store.resolve, output=output)
+        form.await_(resolve, SCOPE, known.metadata.id, "happened", by="ann")
+        assert isinstance(form.run(make_loop(store, llm, ledger)), Answered)
+        session = form.await_(store.session, SCOPE)
+        users = said_by_user(session)
+        if said is not None:
+            assert results(session)[:1] == said
+            assert users == ["Do it, please."]
+        else:
+            assert results(session)[0][0] == "error"
+            assert [text.startswith(HAPPENED) for text in users] == [False, True]
+        assert ledger.count("charge 5") == 1
+        assert form.await_(store.unresolved, SCOPE) == []
 
 
 def test_a_ticket_of_another_tool_is_not_run_P18(backend: str) -> None:

@@ -104,7 +104,8 @@ async def test_every_text_is_an_id(store: Any, text: str) -> None:
     await store.release(claim)
     claim = await claimed(store, text)
     assert f"call:{text}" in claim.records
-    await commit_text(store, claim, text + "!", taken=[pushed.id])
+    (*_, notice) = await store.inbox(text)
+    await commit_text(store, claim, text + "!", taken=[pushed.id, notice.id])
     assert await store.inbox(text) == ()
     assert [one.scope for one in await store.scopes()] == [text]
     await store.delete(text)

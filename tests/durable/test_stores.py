@@ -334,15 +334,35 @@ async def test_unresolved_calls_live_in_the_store_P8(store: Any) -> None:
     assert await store.unresolved("s") == []
     await store.release(claim)
     claim = await claimed(store)
-    # What happened is refused until the round is over.
+    # What happened is refused until a commit takes its notice.
     assert [call.metadata.id for call in claim.unresolved] == ["y"]
     for call_id in ("x", "y", "z", "nobody"):
         with pytest.raises(StoreError) as raised:
             await store.resolve("s", call_id, "happened", by="ann")
         assert raised.value.kind == "decision"
+    (notice,) = claim.inbox
+    assert (notice.kind, notice.value["call_id"], notice.value["round"]) == ("notice", "y", 1)
     later = await commit_text(store, claim, "more")
     await store.release(later)
-    assert (await claimed(store)).unresolved == ()
+    claim = await claimed(store)
+    assert [call.metadata.id for call in claim.unresolved] == ["y"]
+    later = await commit_text(store, claim, "told", taken=[notice.id])
+    await store.release(later)
+    claim = await claimed(store)
+    assert (claim.unresolved, claim.inbox) == ((), ())
+
+
+async def test_a_resolution_that_is_none_resolves_nothing_P8(store: Any) -> None:
+    claim = await open_claim(store)
+    await store.record(claim, "call:x", result_of("x"))
+    with pytest.raises(ValueError, match="no output"):
+        await store.resolve("s", "x", "did_not_happen", by="ann", output=1)
+    with pytest.raises(ValueError, match="'perhaps'"):
+        await store.resolve("s", "x", "perhaps", by="ann")
+    with pytest.raises(StoreError, match="not JSON"):
+        await store.resolve("s", "x", "happened", by="ann", output=float("nan"))
+    assert [call.metadata.id for call in await store.unresolved("s")] == ["x"]
+    assert await store.inbox("s") == ()
 
 
 async def test_unresolved_calls_outlive_their_round_P8(store: Any) -> None:

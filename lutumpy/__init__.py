@@ -21,6 +21,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.model import Model
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import UNSET
 from lutumpy.doors import find_name, homes_of
 from lutumpy.errors import (
     AdapterError,
@@ -93,6 +94,7 @@ __version__ = "0.1.0"
 """The version of this library."""
 
 __all__ = [
+    "UNSET",
     "AdapterError",
     "ApprovalRequest",
     "ApprovalRequested",

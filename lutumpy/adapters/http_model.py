@@ -16,6 +16,7 @@ from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import unset_names, without_unset
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
 
@@ -145,7 +146,11 @@ class HttpModel(SdkModel):
         stream, extra = options.pop("stream"), options.pop("extra")
         del options["model"]  # put in by who asks
         known = {name: value for name, value in options.items() if value is not None}
-        body = self.request(transcript, offer, stream=stream, **{**known, **extra})
+        absent = unset_names(extra)
+        given = {name: without_unset(v) for name, v in extra.items() if name not in absent}
+        body = self.request(transcript, offer, stream=stream, **{**known, **given})
+        for name in absent:
+            body.pop(name, None)
         return {name: encode(value) for name, value in body.items()}
 
     @staticmethod

@@ -12,7 +12,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.sdk_unsent import is_closed_client, is_unsent
+from lutumpy.adapters.sdk_unsent import (
+    is_closed_client,
+    is_impossible_address,
+    is_unsent,
+)
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode_text
 from lutumpy.plain.preview import shorten
@@ -130,7 +134,7 @@ def is_sdk_error(error: Exception) -> bool:
     # A missing key is a plain TypeError when the first request is built.
     if isinstance(error, TypeError) and "Could not resolve authentication" in safe_str(error):
         return True
-    return is_closed_client(error)
+    return is_closed_client(error) or is_impossible_address(error)
 
 
 def is_connection_error(error: BaseException) -> bool:

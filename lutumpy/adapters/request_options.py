@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lutumpy.core.model import OutputSpec, check_options
+from lutumpy.core.unset import unset_names
 
 __all__ = ["request_options"]
 
@@ -46,5 +47,5 @@ def request_options(
     extra |= options.get("extra") or {}
     output = options.get("output")
     if output is not None:
-        extra = with_output(output, extra)
+        extra = {**with_output(output, extra), **unset_names(extra)}
     return {**known, "extra": extra}

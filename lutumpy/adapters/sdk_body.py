@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import UNSET, without_unset
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 
@@ -50,10 +51,13 @@ def join_body(fields: Fields) -> bytes:
 
 def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
     """Put provider parameters into a request's fields: they win, but `tools` (the provider's own)
-    stand beside those offered.
+    stand beside those offered, and what is `UNSET` isn't sent.
     """
     for name, value in extra.items():
-        encoded = encode(value)
+        if value is UNSET:
+            fields.pop(name, None)
+            continue
+        encoded = encode(without_unset(value))
         offered = fields.get(name) if name == "tools" else None
         if isinstance(offered, bytes) and isinstance(value, (list, tuple)):
             if value:

@@ -25,6 +25,7 @@ from lutumpy.core.model import (
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import unset_names
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
 
@@ -65,7 +66,8 @@ class SdkModel(ABC):
         max_output_tokens: Default limit of an answer, in tokens; an option of the turn wins.
         strict: Offer tools that leave it open as strict ones, where their schema has a strict form.
         structured: How a structured turn asks for its value.
-        extra: Provider parameters for every request; those of a turn win over them.
+        extra: Provider parameters for every request; those of a turn win over them, and `UNSET`
+            takes one away.
         headers: Further HTTP headers for every request.
         timeout: Seconds for a request; the client's own when `None`.
     """
@@ -231,7 +233,7 @@ class SdkModel(ABC):
         temperature, limit = options.temperature, options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
         if options.output is not None:
-            extra = self._with_output(options.output, extra)
+            extra = {**self._with_output(options.output, extra), **unset_names(extra)}
         fields = self._fields(
             transcript,
             offering,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping
 
-__all__ = ["is_closed_client", "is_unsent"]
+__all__ = ["is_closed_client", "is_impossible_address", "is_unsent"]
 
 # Of the HTTP stacks: not even the connection came, or the request could not be written down.
 _UNSENT = frozenset(
@@ -60,7 +60,10 @@ def is_unsent(error: BaseException) -> bool:
     if isinstance(error, TypeError) or (kinds & _SDK_ROOTS and "APIError" not in kinds):
         return True
     return any(
-        _names(found) & _UNSENT or is_closed_client(found) or _is_refused_handshake(found)
+        _names(found) & _UNSENT
+        or is_closed_client(found)
+        or is_impossible_address(found)
+        or _is_refused_handshake(found)
         for found in _with_causes(error)
     )
 
@@ -78,6 +81,7 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
         kwargs = getattr(found, "kwargs", None)
         inner = kwargs.get("error") if isinstance(kwargs, Mapping) else None
         waiting += [found.__cause__, *found.args, getattr(found, "reason", None), inner]
+        waiting += getattr(found, "exceptions", ())  # of a group
 
 
 def _is_refused_handshake(error: BaseException) -> bool:
@@ -89,6 +93,17 @@ def is_closed_client(error: BaseException) -> bool:
     request.
     """
     return isinstance(error, RuntimeError) and "client has been closed" in str(error)
+
+
+def is_impossible_address(error: BaseException) -> bool:
+    """Whether the error says that an address has a port which no address has.
+
+    Async stacks pass on what the socket says of it, alone or in groups.
+    """
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    if inner:
+        return all(is_impossible_address(found) for found in inner)
+    return isinstance(error, OverflowError) and "port must be" in str(error)
 
 
 def _names(error: BaseException) -> set[str]:

@@ -57,7 +57,7 @@ class TurnOptions:
             API allows that.
         extra: Provider parameters, passed through unchanged. They win over everything that the
             library sets; only `tools` (the provider's own, such as web search) are added to those
-            of the offer.
+            of the offer. `UNSET` takes a parameter away.
         output: The text of the answer must be a value of this schema.
     """
 

@@ -13,14 +13,20 @@ import httpx2
 import pytest
 import requests
 import urllib3.exceptions as urllib3
+from anthropic import Anthropic, AsyncAnthropic
 from botocore import exceptions as botocore
 from botocore.config import Config
+from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import Session
+from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.bedrock.errors import sdk_error as bedrock_error
+from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.gemini.errors import sdk_error as gemini_error
-from lutumpy.adapters.provider_errors import adapter_error
+from lutumpy.adapters.ollama import OllamaChat
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error
 from lutumpy.errors import AdapterError
 from lutumpy.testing import serve
 
@@ -64,8 +70,8 @@ def clients(closed_port: int) -> Iterator[dict[str, Any]]:
         client.close()
 
 
-async def ask(session: Session, client: Any, way: str) -> None:
-    turn = session.text_turn(BedrockConverse(MODEL, client))
+async def ask(session: Session, llm: Any, way: str) -> None:
+    turn = session.text_turn(llm)
     if way == "awaited":
         await turn.collect()
     elif way == "whole":
@@ -86,7 +92,7 @@ async def test_what_never_connected_to_bedrock_costs_nothing_U1(
         session = Session()
         session.push_user("Hi")
         with pytest.raises(AdapterError) as caught:
-            await ask(session, client, way)
+            await ask(session, BedrockConverse(MODEL, client), way)
         assert caught.value.retryable, name
         assert not caught.value.sent, name
         assert session.unsettled == (), name
@@ -222,3 +228,49 @@ def test_an_error_of_which_others_were_made_is_read_to_the_ground() -> None:
     circle = RuntimeError("x")
     chained(circle, chained(ValueError("z"), circle))
     assert adapter_error(chained(ValueError("y"), circle), "openai_chat").sent
+
+
+class Group(Exception):
+    """An exception group, as Python before 3.11 has none."""
+
+    def __init__(self, *exceptions: Exception) -> None:
+        super().__init__("unhandled errors in a TaskGroup")
+        self.exceptions = exceptions
+
+
+def test_an_address_that_no_socket_takes_costs_nothing_OR8() -> None:
+    no_such_port = OverflowError("connect(): port must be 0-65535.")
+    for error in (no_such_port, Group(no_such_port), Group(Group(no_such_port))):
+        assert is_sdk_error(error)
+        assert not adapter_error(error, "openai_chat").sent
+        assert not adapter_error(chained(RuntimeError("x"), error), "openai_chat").sent
+    assert not is_sdk_error(OverflowError("too large"))
+    assert not is_sdk_error(Group(no_such_port, ValueError("y")))
+    assert not is_sdk_error(Group())
+
+
+def unreachable(way: str, address: str) -> Iterator[Any]:
+    """A model of each API but Bedrock's, which has cases of its own above."""
+    is_async = way.startswith("awaited")
+    options: Any = {"base_url": address, "api_key": "k", "max_retries": 0}
+    openai = AsyncOpenAI(**options) if is_async else OpenAI(**options)
+    anthropic = AsyncAnthropic(**options) if is_async else Anthropic(**options)
+    yield OpenAIChat("m", openai)
+    yield OpenAIResponses("m", openai)
+    yield AnthropicMessages("m", anthropic)
+    yield Gemini("m", base_url=address, api_key="k")
+    yield OllamaChat("m", **options)
+
+
+@pytest.mark.parametrize("way", ["awaited", "whole", "awaited stream", "stream"])
+async def test_what_never_connected_costs_nothing_at_any_adapter_OR8(
+    way: str, closed_port: int
+) -> None:
+    for address in (f"http://127.0.0.1:{closed_port}", "http://127.0.0.1:99999"):
+        for llm in unreachable(way, address):
+            session = Session()
+            session.push_user("Hi")
+            with pytest.raises(AdapterError) as caught:
+                await ask(session, llm, way)
+            assert not caught.value.sent, (llm, address)
+            assert session.unsettled == (), (llm, address)

@@ -13,6 +13,7 @@ from lutumpy.adapters.cache_option import Cache
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import UNSET, without_unset
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.bedrock.messages import thinking_of
@@ -56,7 +57,7 @@ def request_fields(
     given = extra.get("inferenceConfig")
     fields: Fields = {}
     if settings and (given is None or isinstance(given, Mapping)):
-        fields["inferenceConfig"] = encode({**settings, **(given or {})})
+        fields["inferenceConfig"] = encode(without_unset({**settings, **(given or {})}))
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model)
@@ -81,8 +82,10 @@ def request_fields(
         fields["toolConfig"] = config
     fields["messages"] = messages
     for name, value in extra.items():
-        if not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
-            fields[name] = encode(value)
+        if value is UNSET:
+            fields.pop(name, None)
+        elif not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
+            fields[name] = encode(without_unset(value))
     return fields
 
 
@@ -102,8 +105,8 @@ def _tool_config(
     """
     given = extra.get("toolConfig")
     if given is not None and not isinstance(given, Mapping):
-        return encode(given)
-    own = dict(given or {})
+        return b"" if given is UNSET else encode(given)
+    own = without_unset(given or {})
     choice = None if offering is None else tool_choice(offering)
     if offering is not None and choice is not None and "toolChoice" not in own:
         check_forced(offering, model, extra)

@@ -11,6 +11,7 @@ from lutumpy.adapters.gemini.offer import calling_config, tool_entry
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import UNSET, without_unset
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.gemini.fields import field, key_of, snake
@@ -65,10 +66,12 @@ def request_fields(
     if system := encoder.system():
         fields["systemInstruction"] = system
     contents = encoder.contents()
-    given = {name: _merged(own.get(name), extra, name) for name in _OBJECTS}
+    given = {name: without_unset(_merged(own.get(name), extra, name)) for name in _OBJECTS}
     if offered:
         _check_json(model, given["generationConfig"])
-    fields |= {name: encode(value) for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if value is not None and value is not UNSET:
+            fields[name] = encode(value)
     tools = _tools(offered, field(extra, "tools"))
     if tools:
         fields["tools"] = tools
@@ -76,7 +79,8 @@ def request_fields(
     for name, value in extra.items():
         if name not in (*_OBJECTS, *map(snake, _OBJECTS), "tools"):
             fields.pop("systemInstruction" if name == "system_instruction" else name, None)
-            fields[name] = encode(value)
+            if value is not UNSET:
+                fields[name] = encode(without_unset(value))
     return fields
 
 
@@ -94,6 +98,8 @@ def with_setting(given: Any, own: Mapping[str, Any]) -> Any:
 
 def _tools(offered: bytes, given: Any) -> bytes:
     """The `tools`: one entry with all functions, and the user's own tools."""
+    if given is UNSET:
+        return b""
     if given is None:
         return b"[" + offered + b"]" if offered else b""
     if not isinstance(given, (list, tuple, Mapping)):

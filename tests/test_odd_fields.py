@@ -76,6 +76,10 @@ def _streams(api: str) -> list[list[Any]]:
         [json.loads(line[6:]) for line in row["response"].splitlines() if line[:7] == "data: {"]
         for row in _rows(f"{api}_sse.jsonl")
     ]
+    found += [
+        [json.loads(line) for line in row["response"].splitlines()]
+        for row in _rows(f"{api}_ndjson.jsonl")
+    ]
     for row in _rows(f"{api}.jsonl"):
         if row.get("stream") and row["status"] == 200 and api == "bedrock_converse":
             events = row["response"]

@@ -49,6 +49,8 @@ def sse(text: str) -> list[Any]:
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
+# Words that are changed, at least. An answer of Ollama's has two: its role, and why it ended.
+LEAST = {"ollama_chat": 18}
 BEDROCK = rows("bedrock_converse")
 WHOLE: dict[str, list[Any]] = {
     "openai_chat": [r["response"] for r in rows("openai_chat", "compat_openai_chat")],
@@ -199,7 +201,7 @@ def test_an_unknown_word_in_an_answer_loses_nothing_and_raises_nothing_C8(api: s
             turn = adapter.response(changed(reply, path))
             compare(api, turn, told, (number, path))
             count += 1
-    assert count > 40
+    assert count >= LEAST.get(api, 41)
 
 
 @pytest.mark.parametrize("api", WHOLE)
@@ -235,7 +237,7 @@ def test_an_unknown_word_in_a_stream_loses_no_call_and_raises_nothing_C8(api: st
             strange = {call for call in now.runnable - told.runnable if call[1] is not None}
             assert not strange, (place, "a call with other arguments", strange)
             count += 1
-    assert count > 40
+    assert count >= LEAST.get(api, 41)
 
 
 def read(stream_decoder: Callable[[], Any], events: list[Any]) -> AssistantTurn:

@@ -161,7 +161,8 @@ def outline(entry: Mapping[str, Any]) -> Iterator[str]:
     """A message or item of a request body in a few words: who, and what."""
     who = f"{entry.get('role') or entry.get('type'):<21}"
     content = entry.get("content", entry.get("output", entry.get("parts")))
-    if isinstance(content, str):
+    # Ollama's API writes the content of a turn that only calls as an empty text.
+    if isinstance(content, str) and (content or not entry.get("tool_calls")):
         answered = entry.get("tool_call_id") or entry.get("call_id")
         yield f"{who}{f'{answered}  ' if answered else ''}{content}"
     for part in content if isinstance(content, list) else ():

@@ -28,8 +28,9 @@ FILES = {
     "compat_openai_responses": "openai_responses",
 }
 APIS = api_names()
-OF_TEXTS = tuple([api for api in APIS if serving(api, "rules").SIGNS.types_parts])
-"""The APIs in which a content may be a text."""
+SIGNS = {api: serving(api, "rules").SIGNS for api in APIS}
+OF_TEXTS = tuple([api for api in APIS if SIGNS[api].types_parts and not SIGNS[api].shares_layout])
+"""The APIs in which a content may be a text, but for one that a plain text doesn't speak for."""
 HERE = Place("file.json")
 
 

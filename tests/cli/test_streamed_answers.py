@@ -19,6 +19,7 @@ FILES = {
     "anthropic_messages": "anthropic_messages_sse",
     "bedrock_converse": "bedrock_converse",
     "gemini_generate_content": "gemini_generate_content_sse",
+    "ollama_chat": "ollama_chat_ndjson",
     "openai_chat": "openai_chat_sse",
     "openai_responses": "openai_responses_sse",
 }
@@ -26,6 +27,7 @@ REQUESTS: dict[str, Any] = {
     "anthropic_messages": {"model": "claude-x", "max_tokens": 9, "messages": [user()]},
     "bedrock_converse": {"messages": [{"role": "user", "content": [{"text": "Look."}]}]},
     "gemini_generate_content": {"contents": [{"role": "user", "parts": [{"text": "Look."}]}]},
+    "ollama_chat": {"model": "qwen3", "messages": [user()], "options": {}},
     "openai_chat": {"model": "gpt-x", "messages": [user()]},
     "openai_responses": {"model": "gpt-x", "input": [user()]},
 }
@@ -42,7 +44,7 @@ def recorded_events(api: str) -> list[list[Any]]:
         if isinstance(answer, list):
             streams.append([{event["event"]: event["payload"]} for event in answer])
             continue
-        data = re.findall(r"^data: *(.+?)\r?$", answer, re.M)
+        data = re.findall(r"^data: *(.+?)\r?$", answer, re.M) or answer.splitlines()
         streams.append([json.loads(text) for text in data if text != "[DONE]"])
     return streams
 
@@ -134,7 +136,11 @@ def test_a_streamed_answer_is_read_in_every_form_in_which_it_may_be_kept() -> No
 def test_a_whole_answer_kept_as_text_is_read_as_well() -> None:
     for api, name in FILES.items():
         seen = 0
-        for line in (FIXTURES / f"{name.removesuffix('_sse')}.jsonl").read_text().splitlines():
+        for line in (
+            (FIXTURES / f"{name.removesuffix('_sse').removesuffix('_ndjson')}.jsonl")
+            .read_text()
+            .splitlines()
+        ):
             entry = json.loads(line)
             whole = entry["response"]
             if not isinstance(whole, dict) or entry.get("status", 200) >= 400:

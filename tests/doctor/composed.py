@@ -30,6 +30,8 @@ def recorded(api: str) -> list[History]:
     """What the provider's own endpoint accepted, calls and results among it."""
     if api == "gemini_generate_content":
         return _recorded_contents()
+    if api == "ollama_chat":
+        return _recorded_exchanges(api)
     rows = [
         json.loads(line)
         for line in (FIXTURES / _file_of(api)).read_text(encoding="utf-8").splitlines()
@@ -56,6 +58,12 @@ def _recorded_contents() -> list[History]:
     ]
 
 
+def _recorded_exchanges(api: str) -> list[History]:
+    text = (FIXTURES / f"{api}.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [row["request"]["messages"] for row in rows if row["status"] == 200]
+
+
 def composed(api: str, rng: random.Random, rounds: int | None = None) -> History:
     """A history of some rounds with one to four calls each, that ends with the user's message."""
     turns = {
@@ -64,6 +72,7 @@ def composed(api: str, rng: random.Random, rounds: int | None = None) -> History
         "anthropic_messages": _anthropic,
         "gemini_generate_content": _gemini,
         "bedrock_converse": _converse,
+        "ollama_chat": _ollama,
     }[api]
     history = _start(api, rng)
     for number in range(rounds if rounds is not None else rng.randint(1, 4)):
@@ -91,6 +100,17 @@ def _start(api: str, rng: random.Random) -> History:
 
 def _arguments(rng: random.Random) -> Json:
     return {"city": rng.choice(["Oslo", "Rome", "Lima"]), "days": rng.randint(1, 9)}
+
+
+def _ollama(rng: random.Random, number: int) -> History:
+    calls: History = []
+    results: History = []
+    for name in rng.sample(["weather", "clock", "map"], rng.randint(1, 3)):
+        calls.append({"function": {"name": name, "arguments": _arguments(rng)}})
+        results.append({"role": "tool", "tool_name": name, "content": rng.choice(["rain", ""])})
+    turn = {"role": "assistant", "content": rng.choice(["", "I look."]), "tool_calls": calls}
+    answer = {"role": "assistant", "content": "Rain."}
+    return [turn, *results, answer, {"role": "user", "content": "?"}]
 
 
 def _chat(rng: random.Random, number: int) -> History:

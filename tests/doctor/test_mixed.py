@@ -531,8 +531,8 @@ CASES: dict[str, Case] = {
         ],
         [
             USER,
-            said("assistant", use("toolu_recovered_2")),
-            said("user", result("toolu_recovered_2")),
+            said("assistant", use("call_1_0")),
+            said("user", result("call_1_0")),
         ],
     ),
     "a message that shows its role": (

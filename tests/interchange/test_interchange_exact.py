@@ -548,7 +548,7 @@ def test_any_json_is_written_back_equal_or_refused(api: str) -> None:
             )  # type: ignore[arg-type]
         except TranscriptError:
             return
-        if api == "openai_chat" and system is not None:
+        if api not in SYSTEM and system is not None:
             history, system = [{"role": "system", "content": system}, *history], None
         assert written(api, transcript) == as_text(as_system(api, system), history)
         loaded = Session.load(json.dumps(Session(transcript).dump())).transcript

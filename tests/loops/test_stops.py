@@ -80,6 +80,8 @@ def test_issues_alone_are_a_round_and_are_answered(run: Runner, api: str) -> Non
 def test_the_finish_reason_of_an_answer_says_why_it_stopped(
     reply: Reply, stopped_by: str, run: Runner, api: str
 ) -> None:
+    if api == "ollama_chat" and stopped_by == "refusal":
+        stopped_by = "answer"  # this API has no word for a refusal, nor for a filter's end
     session = asked()
     done = run(session, script(calls(look("cat")), reply, api=api))
     assert (done.stopped_by, done.rounds, done.text) == (stopped_by, 1, session.turns()[-1].text)

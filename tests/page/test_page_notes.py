@@ -239,6 +239,16 @@ def test_proposed_repairs_of_a_real_check_stand_with_the_problems_they_mend(
                 "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "who asked?"}],
             },
         ],
+        "ollama_chat": [
+            {"role": "user", "content": "Hello"},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": {}}}],
+            },
+            {"role": "user", "content": "Well?"},
+            {"role": "tool", "tool_call_id": "c9", "content": "who asked?"},
+        ],
         "bedrock_converse": [
             {"role": "user", "content": [{"text": "Hello"}]},
             {

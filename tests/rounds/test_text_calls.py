@@ -137,7 +137,9 @@ def test_a_call_of_free_text_is_replayed_and_answered_by_its_own_kind_C8_R1() ->
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_that_was_cut_off_is_never_run_C2a(api: str) -> None:
-    for finish in ("length", "content_filter"):
+    # Ollama's API has no word for an answer that a filter ended.
+    filters = () if api == "ollama_chat" else ("content_filter",)
+    for finish in ("length", *filters):
         _, round = read(
             Call.of_text("run_sql", "select a"),
             Call.of_text("run_sql", "drop table a"),
@@ -352,7 +354,10 @@ def test_the_loop_runs_them_and_a_structured_turn_stands_beside_them(api: str) -
         run_tools(session, ScriptedModel(script, api=api), tools=Tools, dispatch=dispatch)
     )
     assert result.text == "3"
-    model = ScriptedModel([Reply(calls=[Call.of_text("add", "3 4")]), Reply(text="7")], api=api)
+    # Tools and a format for the answer exclude each other in Ollama's API.
+    structured: Any = "tool" if api == "ollama_chat" else "native"
+    calls = [Reply(calls=[Call.of_text("add", "3 4")]), Reply(text="7")]
+    model = ScriptedModel(calls, api=api, structured=structured)
     session.push_user("3 and 4?")
     outcome = session.structured_turn(model, int, tools=Tools).collect_sync()
     assert isinstance(outcome, NeedsTools)

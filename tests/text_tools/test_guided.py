@@ -177,6 +177,7 @@ async def test_a_guided_round_on_every_api(api: Api) -> None:
         "anthropic_messages": "output_config",
         "gemini_generate_content": "generationConfig",
         "bedrock_converse": "outputConfig",
+        "ollama_chat": "format",
     }[api]
     sent = json.dumps(inner.requests[0][field])
     assert '"weather"' in sent.replace("\\", "")  # Converse takes the schema as a text

@@ -40,9 +40,9 @@ SHAPE = RequestShape(
     calls_key="tool_calls",
 )
 SIGNS = Signs(
-    body_keys=frozenset({"options", "keep_alive", "tools", "stream", "temperature"}),
+    body_keys=frozenset({"options", "likes", "tools", "stream", "temperature"}),
     resuming_keys=frozenset({"prompt"}),
-    message_keys=frozenset({"role", "content", "tool_calls", "tool_name", "images"}),
+    message_keys=frozenset({"role", "content", "tool_calls", "tool_name", "liked", "images"}),
     roles=frozenset({"user", "assistant", "tool"}),
     nests_tools=True,
     tool_keys=frozenset({"function"}),

@@ -41,8 +41,7 @@ CHAT: History = [
 ]
 OF_ITS_OWN: History = [
     {"role": "user", "content": "Pay five."},
-    {"role": "assistant", "tool_calls": [{"function": {"name": "pay", "arguments": {"sum": 5}}}]},
-    {"role": "tool", "tool_name": "pay", "content": "paid"},
+    {"role": "assistant", "content": "Paid.", "liked": True},
 ]
 
 
@@ -79,7 +78,7 @@ def damaged(rng: random.Random, api: str, recordings: History) -> History:
 
 
 KEYS = (
-    "role type content tool_calls tool_call_id tool_name id call_id function parts text name"
+    "role type content tool_calls tool_call_id tool_name liked id call_id function parts text name"
 ).split()
 
 
@@ -114,7 +113,7 @@ def outcome(read: Callable[[], Any]) -> Any:
 def readings(api: str, history: History, *, thorough: bool) -> list[Any]:
     """Everything that is made of a history of an API."""
     made = [check_messages(api, history), propose_repairs(api, history, thorough=thorough)]
-    if "tool_name" in json.dumps(history):  # which the added API alone has
+    if "liked" in json.dumps(history):  # which the added API alone has
         return made
     return [
         *made,
@@ -182,7 +181,7 @@ def test_one_call_stays_one_call_and_keeps_its_result(added: str) -> None:
 def test_its_own_history_is_recognised_by_what_it_alone_has(added: str) -> None:
     assert open_document(OF_ITS_OWN, HERE).api == added
     assert open_document({"model": "m", "messages": OF_ITS_OWN}, HERE).api == added
-    body = {"model": "m", "messages": CHAT[:1], "keep_alive": 5}
+    body = {"model": "m", "messages": CHAT[:1], "likes": 5}
     assert open_document(body, HERE).api == added
     assert open_document(CHAT, HERE, added).api == added
     url = {"url": "https://api.like-chat.example/v1/chat/completions"}
@@ -190,9 +189,9 @@ def test_its_own_history_is_recognised_by_what_it_alone_has(added: str) -> None:
 
 
 def test_what_speaks_for_two_names_both_and_says_how_to_choose(added: str) -> None:
-    both = [*CHAT, OF_ITS_OWN[2], {"role": "assistant", "content": 5}]
+    both = [*CHAT, OF_ITS_OWN[1], {"role": "assistant", "content": 5}]
     with pytest.raises(DocumentError, match=f"openai_chat and {added}: say which one with --api"):
-        open_document([*both, {**CHAT[1], "tool_name": "x"}], HERE)
+        open_document([*both, {**CHAT[1], "liked": False}], HERE)
 
 
 def test_a_dump_without_entries_of_its_own_is_loaded(added: str) -> None:

@@ -30,6 +30,7 @@ OTHERS = (
     "anthropic_messages",
     "gemini_generate_content",
     "bedrock_converse",
+    "ollama_chat",
 )
 PAGE = Path(__file__).parent.parent.parent / "docs" / "adding_an_api.md"
 

@@ -56,7 +56,7 @@ SIGNS = Signs(
     body_keys=frozenset(
         "modelId inferenceConfig toolConfig guardrailConfig additionalModelRequestFields "
         "additionalModelResponseFieldPaths promptVariables performanceConfig outputConfig "
-        "requestMetadata serviceTier".split()
+        "projectIdentifier requestMetadata serviceTier".split()
     ),
     refused_roles=frozenset({"developer", "tool"}),
     refused_first_roles=frozenset({"system"}),

@@ -45,7 +45,7 @@ WHERE = "messages.{}"
 PARAMETERS = (
     "modelId messages system inferenceConfig toolConfig guardrailConfig "
     "additionalModelRequestFields promptVariables additionalModelResponseFieldPaths "
-    "requestMetadata performanceConfig serviceTier outputConfig"
+    "requestMetadata performanceConfig projectIdentifier serviceTier outputConfig"
 ).split()
 """The members of a request. The model stands in its path; a program hands it to the SDK as
 `modelId`."""

@@ -31,6 +31,7 @@ import anyio
 from typing_extensions import Self
 
 from lutumpy.durable.database_store import DatabaseStore
+from lutumpy.durable.forks import close_before_forks
 from lutumpy.durable.tables import Operation, Query, Rows, prepare
 from lutumpy.durable.waking import Waker
 
@@ -88,6 +89,9 @@ class SqliteStore(DatabaseStore):
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
+        # A store that is dropped open ends its thread.
+        weakref.finalize(self, self._jobs.put, None)
+        close_before_forks(self)
 
     async def _run(self, operation: Operation[T]) -> T:
         waker = Waker()
@@ -114,19 +118,29 @@ class SqliteStore(DatabaseStore):
                 work = _Worker(self.path, self._synchronous, self._jobs)
                 self._thread = threading.Thread(target=work.run, name="lutumpy-sqlite", daemon=True)
                 self._thread.start()
-                # A store that is dropped open ends its thread.
-                weakref.finalize(self, self._jobs.put, None)
             self._jobs.put(job)
 
     def close(self) -> None:
         """Finish what waits and close the file. Closing again changes nothing."""
         with self._lock:
             self._closed = True
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                self._jobs.put(None)
+            self._end_thread()
+
+    def _end_thread(self) -> None:
+        """Finish what waits and close the file; the lock is held."""
+        thread, self._thread = self._thread, None
         if thread is not None:
+            self._jobs.put(None)
             thread.join()
+
+    def pause(self) -> None:
+        """For forks; see `forks.py`."""
+        self._lock.acquire()
+        self._end_thread()
+
+    def go_on(self) -> None:
+        """For forks; see `forks.py`."""
+        self._lock.release()
 
     async def aclose(self) -> None:
         """As `close`."""

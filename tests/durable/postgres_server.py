@@ -7,11 +7,12 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["find_programs", "serve_postgres", "why_not"]
+__all__ = ["find_programs", "has_pgbouncer", "serve_pgbouncer", "serve_postgres", "why_not"]
 
 
 def find_programs() -> Path | None:
@@ -44,6 +45,48 @@ def _user() -> str | None:
         except KeyError:
             continue
     return None
+
+
+@contextmanager
+def serve_pgbouncer(url: str) -> Iterator[str]:
+    """A pgbouncer in transaction mode in front of a server, with two sessions; gives its URL."""
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    assert program is not None
+    folder = Path(tempfile.mkdtemp(prefix="lutumpy-pgb-"))
+    server = url.partition("host=")[2]
+    (folder / "bouncer.ini").write_text(
+        f"[databases]\npostgres = host={server} user=tester\n[pgbouncer]\nlisten_addr =\n"
+        f"listen_port = 6432\nunix_socket_dir = {folder}\nauth_type = any\n"
+        "pool_mode = transaction\ndefault_pool_size = 2\n"
+    )
+    as_user: list[str] = []
+    if os.getuid() == 0:
+        user = _user()
+        assert user is not None
+        shutil.chown(folder, user)
+        as_user = ["-u", user]
+    folder.chmod(0o755)
+    process = subprocess.Popen(
+        [program, *as_user, "-q", str(folder / "bouncer.ini")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not (folder / ".s.PGSQL.6432").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield f"postgresql://tester@/postgres?host={folder}&port=6432"
+    finally:
+        process.terminate()
+        process.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def has_pgbouncer() -> bool:
+    """Whether one can be started here."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None
 
 
 @contextmanager

@@ -8,6 +8,8 @@ import asyncio
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -397,3 +399,45 @@ def test_a_column_that_holds_no_json_is_a_store_error(tmp_path: Path, written: s
                 assert raised.value.kind == "damaged"
 
     anyio.run(look)
+
+
+FORKED = """
+import multiprocessing, sys
+import anyio
+from stores_toolkit import asked, open_store
+
+store = open_store(sys.argv[1], sys.argv[2])
+anyio.run(store.create, "s", asked())
+
+def child(number):
+    async def push():
+        for n in range(5):
+            await store.push("s", "hello", idempotency_key=f"{number} {n}")
+    anyio.run(push)
+
+context = multiprocessing.get_context("fork")
+children = [context.Process(target=child, args=(n,)) for n in range(4)]
+for each in children:
+    each.start()
+child("parent")
+for each in children:
+    each.join(30)
+    each.kill()
+print([each.exitcode for each in children], len(anyio.run(store.inbox, "s")))
+store.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_store_goes_on_in_every_process_behind_a_fork(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = str(tmp_path / "agent.db")
+    if kind == "postgres":
+        place = f"{request.getfixturevalue('postgres_url')} forked"
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, kind, place]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=150
+    )
+    assert done.stdout.strip() == "[0, 0, 0, 0] 25", done.stderr

@@ -8,14 +8,17 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
+from postgres_server import has_pgbouncer, serve_pgbouncer
 from stores_toolkit import (
     EMPTY,
     asked,
@@ -641,19 +644,97 @@ async def test_a_pool_of_the_users_is_used_and_left_open(postgres_url: str) -> N
     assert pool.connections >= 2
 
 
-async def test_a_lost_connection_is_replaced(postgres_url: str) -> None:
+async def test_lost_connections_are_replaced_and_nobody_notices(postgres_url: str) -> None:
+    """The server was restarted: every idle connection is dead, and no request fails for it."""
     import psycopg
 
     async with PostgresStore(postgres_url, schema="lost") as store:
-        await store.create("s", asked())
+        names = [f"s{number}" for number in range(8)]
+        for name in names:
+            await store.create(name, asked())
+
+        async def use_all() -> None:
+            async with anyio.create_task_group() as group:
+                for name in names:
+                    group.start_soon(claimed, store, name)
+
+        await use_all()
         with psycopg.connect(postgres_url, autocommit=True) as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND state = 'idle' AND query <> ''"
+            ended = other.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND query <> '' AND backend_type = 'client backend'"
             )
-        with pytest.raises(psycopg.OperationalError):
-            await store.claim("s")
-        await claimed(store)
+            assert len(ended.fetchall()) > 1
+        for name in names:
+            await store.session(name)
+
+
+async def test_nothing_stays_in_a_session_of_the_server(postgres_url: str) -> None:
+    """Behind pgbouncer it is another program's next: no prepared statement, and no setting."""
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True, prepare_threshold=0) as connection:
+        # Sessions of a pool: `prepare_threshold` would prepare everything.
+        class Pool:
+            @contextmanager
+            def connection(self) -> Iterator[Any]:
+                yield connection
+
+        store = PostgresStore(Pool(), schema="behind")
+        await store.create("s", asked())
+        claim = await claimed(store)
+        await store.add_events(claim, [{"event": str(number)} for number in range(2_500)])
+        assert [one.seq for one in await follow(store, 2_500)] == [*range(1, 2_501)]
+        connection.prepare_threshold = None
+        left = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+        assert left == (0,)
+        for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
+            assert connection.execute(f"SHOW {setting}").fetchone() == ("0",)  # type: ignore[call-overload]
+
+
+@pytest.mark.skipif(not has_pgbouncer(), reason="there is no pgbouncer")
+async def test_conversations_go_on_behind_pgbouncer(postgres_url: str) -> None:
+    """In transaction mode, twelve conversations on two sessions of the server."""
+    import psycopg
+
+    with serve_pgbouncer(postgres_url) as url:
+        async with PostgresStore(url, schema="bounced") as store:
+            await store.create("s", asked())
+
+            async def go_on(name: str) -> None:
+                claim = await open_claim(store, name)
+                for number in range(8):
+                    await store.begin(claim, f"call:{number}")
+                    await store.record(claim, f"call:{number}", {"outcome": "ok"})
+                    await store.add_events(claim, [{"event": "a"}, {"event": "b"}])
+                    claim = await commit_text(store, claim, str(number))
+
+            async with anyio.create_task_group() as group:
+                for number in range(12):
+                    group.start_soon(go_on, f"c{number}")
+            listed = await store.scopes()
+        assert [one.items for one in listed] == [*[9] * 12, 1]
+        # Another client gets the same sessions.
+        with psycopg.connect(url, autocommit=True, prepare_threshold=None) as other:
+            for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
+                shown = "SELECT current_setting(%s)"
+                assert other.execute(shown, [setting]).fetchone() == ("0",)
+
+
+async def test_tools_in_threads_do_not_starve_a_lease(postgres_url: str) -> None:
+    """Plain functions fill anyio's threads while they run; renewals have their own."""
+    async with PostgresStore(postgres_url, schema="starved") as store:
+        claim = await open_claim(store)
+        default = anyio.to_thread.current_default_thread_limiter()
+        tokens = [object() for _ in range(int(default.total_tokens))]
+        for token in tokens:
+            default.acquire_on_behalf_of_nowait(token)
+        try:
+            with anyio.fail_after(10):
+                await store.renew(claim)
+        finally:
+            for token in tokens:
+                default.release_on_behalf_of(token)
 
 
 def test_threads_may_share_a_store(make: Callable[[], Any]) -> None:

@@ -379,8 +379,8 @@ NAMES: Mapping[str, str] = {
     "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
     "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",
     "lutumpy.rules.call_ids": "the rule of hosts with an API of OpenAI, by their addresses",
+    "lutumpy.rules.host_facts": "the names that hosts have in tables and on the command line",
     "lutumpy.rules.encoding": "what makers say of a broken text, by family",
-    "lutumpy.rules.hosts": "the names that hosts have in tables and on the command line",
     "lutumpy.rules.strict": "the dialects of strict schemas",
     "lutumpy.testing.paths": "hosts that put a word before the paths of an API",
     "lutumpy.testing.wire": "properties that users have, with a word of the SDK they are for",
@@ -388,7 +388,7 @@ NAMES: Mapping[str, str] = {
     "lutumpy.tools.dynamic": "the narrowest strict form, to which schemas are held",
 }
 # Of these, who names a provider that came after the table; a further one should need no more.
-LATER = {"lutumpy.apis", "lutumpy.rules.hosts"}
+LATER = {"lutumpy.apis", "lutumpy.rules.host_facts"}
 
 
 @functools.cache

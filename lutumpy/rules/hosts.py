@@ -1,6 +1,6 @@
 """Hosts: whose an address is, and what changes where the vendor of an API is not asked.
 
-Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that hosts document.
+The table of hosts is in `host_facts`.
 """
 
 # Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
@@ -10,16 +10,16 @@ Sources: recordings of eleven hosts that speak OpenAI's APIs; the addresses that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from lutumpy.apis import serving
 from lutumpy.errors import Problem
+from lutumpy.rules.host_facts import HOST_FACTS
 
 __all__ = [
     "COMPATIBLE",
-    "HOSTS",
     "for_compatible_host",
     "host_name",
     "is_compatible",
@@ -27,37 +27,6 @@ __all__ = [
 
 COMPATIBLE = "compatible"
 """The name of any host that isn't the vendor's own."""
-
-HOSTS: Mapping[str, str] = {
-    "openai": "api.openai.com",
-    "anthropic": "api.anthropic.com",
-    "azure": "openai.azure.com",
-    "bedrock": "bedrock-runtime.us-east-1.amazonaws.com",
-    "cerebras": "api.cerebras.ai",
-    "databricks": "azuredatabricks.net",
-    "deepinfra": "api.deepinfra.com",
-    "deepseek": "api.deepseek.com",
-    "fireworks": "api.fireworks.ai",
-    "gemini": "generativelanguage.googleapis.com",
-    "groq": "api.groq.com",
-    "huggingface": "router.huggingface.co",
-    "litellm": "localhost:4000",
-    "llama.cpp": "localhost:8080",
-    "lmstudio": "localhost:1234",
-    "mistral": "api.mistral.ai",
-    "moonshot": "api.moonshot.ai",
-    "nebius": "api.studio.nebius.com",
-    "ollama": "localhost:11434",
-    "openrouter": "openrouter.ai",
-    "perplexity": "api.perplexity.ai",
-    "sambanova": "api.sambanova.ai",
-    "snowflake": "snowflakecomputing.com",
-    "together": "api.together.xyz",
-    "vertex": "aiplatform.googleapis.com",
-    "vllm": "localhost:8000",
-    "xai": "api.x.ai",
-}
-"""Hosts by the names that people use for them."""
 
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
@@ -75,8 +44,8 @@ def host_name(given: str) -> str:
     word = given.strip().lower()
     if word == COMPATIBLE:
         return COMPATIBLE
-    if word in HOSTS:
-        return HOSTS[word]
+    if word in HOST_FACTS:
+        return HOST_FACTS[word].address
     try:
         found = urlsplit(word if "://" in word else f"//{word}").netloc.rpartition("@")[2]
     except ValueError:
@@ -85,7 +54,7 @@ def host_name(given: str) -> str:
     if not is_address or (_ADDRESS.match(found) is None and not found.startswith("[")):
         raise ValueError(
             f"unknown host {given!r}: an address (api.groq.com, https://host/v1), "
-            f"{COMPATIBLE!r}, or one of {', '.join(HOSTS)}"
+            f"{COMPATIBLE!r}, or one of {', '.join(HOST_FACTS)}"
         )
     return found
 

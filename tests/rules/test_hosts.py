@@ -9,7 +9,7 @@ import pytest
 from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, host_name, is_compatible, propose_repairs
 from lutumpy.rules.anthropic import messages as anthropic
-from lutumpy.rules.hosts import HOSTS
+from lutumpy.rules.host_facts import HOST_FACTS
 
 USER: dict[str, Any] = {"role": "user", "content": "x"}
 
@@ -62,7 +62,8 @@ def test_only_the_vendor_of_an_api_is_no_compatible_host(
 
 
 def test_every_known_name_means_an_address() -> None:
-    assert all(host_name(address) == address for address in HOSTS.values())
+    assert all(host_name(name) == facts.address for name, facts in HOST_FACTS.items())
+    assert all(host_name(facts.address) == facts.address for facts in HOST_FACTS.values())
 
 
 def certainties(api: Api, messages: list[Any], **options: Any) -> dict[str, str]:

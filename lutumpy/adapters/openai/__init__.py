@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from lutumpy.adapters.openai.chat import OpenAIChat
 from lutumpy.adapters.openai.responses import OpenAIResponses
+from lutumpy.rules.host_facts import HostFacts, facts_of
 
-__all__ = ["OpenAIChat", "OpenAIResponses"]
+__all__ = ["HostFacts", "OpenAIChat", "OpenAIResponses", "facts_of"]

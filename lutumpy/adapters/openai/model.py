@@ -15,7 +15,7 @@ from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError
-from lutumpy.rules.openai.custom_tools import host_takes_custom_tools
+from lutumpy.rules.host_facts import HostFacts, checked_host, facts_of
 from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class OpenAIModel(SdkModel):
             their grammar, or as functions with the one string `input`. If omitted, the model and
             the host's address decide: models before gpt-5, and hosts other than OpenAI's and
             Azure's, aren't known to take custom tools, and get functions.
+        host: What is known of the host, `HostFacts`: names of parameters, call ids, custom tools.
+            If omitted, its address decides; an unknown host is taken for one that takes what the
+            vendor takes.
 
     Raises:
         TypeError: An argument has the wrong type; for example, it is a client of another SDK.
@@ -66,6 +69,7 @@ class OpenAIModel(SdkModel):
         base_url: str | None = None,
         api_key: str | None = None,
         custom_tools: bool | None = None,
+        host: HostFacts | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
 
@@ -93,25 +97,27 @@ class OpenAIModel(SdkModel):
         )
         self._base_url = base_url
         self._custom_tools = checked_custom_tools(custom_tools)
+        self._host = checked_host(host)
         self._fields = self._ask_host_first
 
     def _ask_host_first(
         self, transcript: Transcript, offer: ToolOffering | None, **options: Any
     ) -> Fields:
         # Once, and not before the first request: only then does the SDK read the environment.
-        host = self._host_of_requests()
+        host = self._host if self._host is not None else facts_of(self._host_of_requests())
         custom_tools = self._custom_tools
-        if custom_tools is None and not host_takes_custom_tools(host):
+        if custom_tools is None and not host.custom_tools:
             custom_tools = False
         self._fields = self._fields_for(host, custom_tools)
         return self._fields(transcript, offer, **options)
 
     @abstractmethod
-    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
+    def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
         """What makes the fields of requests to this host."""
 
     def _host_of_requests(self) -> str | None:
-        """The name of the host that requests go to; `None` if the client doesn't show it.
+        """The host that requests go to, with its port if the address has one; `None` if the client
+        doesn't show it.
 
         Without a client, it is found in the way the SDK finds it.
         """
@@ -122,13 +128,13 @@ class OpenAIModel(SdkModel):
             url = self._base_url
         else:
             url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
-        host = getattr(url, "host", None)
-        if isinstance(host, str):  # a URL object of the HTTP library
-            return host or None
+        if isinstance(getattr(url, "host", None), str):  # a URL object of the HTTP library
+            url = str(url)
         try:
-            return urlsplit(url).hostname if isinstance(url, str) else None
+            found = urlsplit(url).netloc if isinstance(url, str) else ""
         except ValueError:
             return None
+        return found.rpartition("@")[2] or None
 
 
 def checked_custom_tools(custom_tools: Any) -> bool | None:
@@ -157,7 +163,11 @@ def encoder_options(
         ValueError: A limit is below 1.
     """
     checked_custom_tools(options.get("custom_tools"))
-    return request_options(options, with_output, ("custom_tools",))
+    host = checked_host(options.get("host"))
+    known = request_options(options, with_output, ("custom_tools", "host"))
+    if host is not None and known.get("custom_tools") is None and not host.custom_tools:
+        known["custom_tools"] = False
+    return known
 
 
 def output_format(output: OutputSpec) -> dict[str, Any]:

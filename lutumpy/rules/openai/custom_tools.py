@@ -12,11 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.rules.call_ids import host_rule
 from lutumpy.rules.openai.shapes import missing, wrong_type, wrong_value
 from lutumpy.rules.problem import Certainty, Problem
 
-__all__ = ["check_format", "host_takes_custom_tools", "takes_custom_tools"]
+__all__ = ["check_format", "takes_custom_tools"]
 
 FORMATS = ("text", "grammar")
 SYNTAXES = ("lark", "regex")
@@ -36,13 +35,6 @@ _MISSING_IN_LARK = (
     (_PRIORITY, "priorities"),
 )
 _MISSING_IN_PATTERNS = ((_LOOK_AROUND, "look-around"), (_LAZY, "lazy quantifiers"))
-
-
-def host_takes_custom_tools(host: str | None) -> bool:
-    """Whether a host, given its name on the network, is known to take text tools: OpenAI's own and
-    Azure's.
-    """
-    return host_rule(host) == "openai"
 
 
 def takes_custom_tools(asked: bool | None, model: str | None) -> bool:

@@ -22,9 +22,8 @@ from lutumpy import (
     tool,
     tool_fn,
 )
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
 from lutumpy.doctor import check_messages
-from lutumpy.rules.openai.custom_tools import host_takes_custom_tools
 from lutumpy.testing import Call, Reply, WireServer, serve
 
 # Some rounds are left open here: what becomes of them is told elsewhere.
@@ -141,10 +140,10 @@ def test_one_offer_serves_hosts_with_and_without_custom_tools(adapter: Any) -> N
 
 
 def test_the_hosts_that_are_known_to_take_them() -> None:
-    assert host_takes_custom_tools("api.openai.com")
-    assert host_takes_custom_tools("me.openai.azure.com")
+    assert facts_of("api.openai.com").custom_tools
+    assert facts_of("me.openai.azure.com").custom_tools
     for host in ("api.groq.com", "localhost", "openai.example.com", None):
-        assert not host_takes_custom_tools(host)
+        assert not facts_of(host).custom_tools
 
 
 @pytest.mark.parametrize("adapter", [OpenAIChat, OpenAIResponses])

@@ -37,7 +37,7 @@ from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
-from lutumpy.rules.call_ids import host_rule
+from lutumpy.rules.host_facts import HostFacts
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -54,8 +54,8 @@ class OpenAIChat(OpenAIModel):
     Args:
         model: The model's name.
         client: An `AsyncOpenAI` or `OpenAI`; see `OpenAIModel`, also for the arguments that are not
-            named here: `base_url`, `api_key`, `custom_tools`, `temperature`, `max_output_tokens`,
-            `strict`, `structured`, `extra`, `headers`, `timeout`.
+            named here: `base_url`, `api_key`, `custom_tools`, `host`, `temperature`,
+            `max_output_tokens`, `strict`, `structured`, `extra`, `headers`, `timeout`.
         call_ids: The host's rule about call ids, for a session that began elsewhere: `openai` (at
             most 40 characters) or `mistral` (nine letters and digits). Ids that break it are
             replaced in requests, the same way each time (rule R2). If omitted, the host's address
@@ -79,6 +79,7 @@ class OpenAIChat(OpenAIModel):
         api_key: str | None = None,
         call_ids: CallIds | None = None,
         custom_tools: bool | None = None,
+        host: HostFacts | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
         super().__init__(
@@ -87,13 +88,13 @@ class OpenAIChat(OpenAIModel):
             base_url=base_url,
             api_key=api_key,
             custom_tools=custom_tools,
+            host=host,
             **defaults,
         )
         self._call_ids: CallIds | None = checked_call_ids(call_ids)
 
-    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
-        call_ids: CallIds | None = self._call_ids or host_rule(host)
-        return partial(chat_fields, call_ids=call_ids, custom_tools=custom_tools)
+    def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
+        return partial(chat_fields, call_ids=self._call_ids, custom_tools=custom_tools, host=host)
 
     @staticmethod
     def request(
@@ -113,8 +114,8 @@ class OpenAIChat(OpenAIModel):
                 `extra` (a mapping of provider parameters), `output` (an `OutputSpec`: the answer's
                 schema), `model` (for checks only; it is not put in), `call_ids` (`openai` or
                 `mistral`: the host's rule about call ids), `custom_tools` (whether text tools are
-                sent as custom tools; if omitted, the model decides). Any other is a provider
-                parameter itself.
+                sent as custom tools; if omitted, the model decides), `host` (the `HostFacts` of who
+                gets it). Any other is a provider parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.

@@ -43,6 +43,7 @@ from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
+from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.chat.tools import (
     NO_TOOLS_MODELS,
@@ -82,11 +83,14 @@ def chat_fields(
     extra: Mapping[str, Any] | None = None,
     call_ids: CallIds | None = None,
     custom_tools: bool | None = None,
+    host: HostFacts | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
-    fields: Fields = {"messages": transcript.encoded(*_ENCODERS[call_ids]).entries()}
+    host = host or UNKNOWN_HOST
+    ids = call_ids or host.call_ids
+    fields: Fields = {"messages": transcript.encoded(*_ENCODERS[ids]).entries()}
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = _spell_text_tool
@@ -110,10 +114,11 @@ def chat_fields(
     if temperature is not None:
         fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
-        fields["max_completion_tokens"] = encode(max_output_tokens)
+        fields[host.limit_name] = encode(max_output_tokens)
     if stream:
         fields["stream"] = b"true"
-        fields["stream_options"] = b'{"include_usage":true}'
+        if host.stream_options:
+            fields["stream_options"] = b'{"include_usage":true}'
     if extra:
         add_extra(fields, extra)
     return fields

@@ -37,6 +37,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
+from lutumpy.rules.host_facts import HostFacts
 from lutumpy.rules.openai.models import takes_tool_search
 
 __all__ = ["OpenAIResponses"]
@@ -60,7 +61,7 @@ class OpenAIResponses(OpenAIModel):
         """Whether tools can be kept out of the prompt until a search has found them."""
         return takes_tool_search(self.model)
 
-    def _fields_for(self, host: str | None, custom_tools: bool | None) -> Callable[..., Fields]:
+    def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
         return partial(responses_fields, custom_tools=custom_tools)
 
     @staticmethod
@@ -80,7 +81,8 @@ class OpenAIResponses(OpenAIModel):
             options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider
                 parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks
                 only; it is not put in), `custom_tools` (whether text tools are sent as custom
-                tools; if omitted, the model decides). Any other is a provider parameter itself.
+                tools; if omitted, the model decides), `host` (the `HostFacts` of who gets it). Any
+                other is a provider parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
@@ -88,6 +90,7 @@ class OpenAIResponses(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         for_encoder = encoder_options(options, OpenAIResponses._with_output)
+        for_encoder.pop("host", None)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
         return body_dict(responses_fields(transcript, checked, stream=stream, **for_encoder))

@@ -32,9 +32,8 @@ PATTERNS = [limits.NAME_PATTERN, limits.CALL_ID_PATTERN, limits.SERVER_CALL_ID_P
 # Numbers that mean something else than the limit that they happen to equal.
 OTHER_MEANINGS = {
     ("encode.py", 1024),  # how long an id may be before the adapter makes up another one
-    ("ids.py", 64),  # how long an id may be that the doctor makes up
     ("stages.py", 4),  # the steps of a path
-    ("turns.py", 4),  # the same
+    ("paths.py", 4),  # the same
 }
 
 

@@ -54,7 +54,7 @@ from lutumpy.errors import TranscriptError
 from lutumpy.plain.json_values import encode_text
 from lutumpy.rules.gemini import messages as gemini
 from lutumpy.rules.gemini.fields import field
-from lutumpy.rules.gemini.turns import role_of
+from lutumpy.rules.gemini.wire import role_of
 
 __all__ = ["read_gemini"]
 

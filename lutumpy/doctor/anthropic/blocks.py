@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lutumpy.doctor.anthropic.paths import block_path
 from lutumpy.doctor.anthropic.spelling import SPELLING
-from lutumpy.doctor.anthropic.turns import Conversation, block_path
+from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Mender, drop_entry, drop_key
@@ -14,6 +15,7 @@ from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
 from lutumpy.rules.anthropic.limits import MAX_HISTORY_NAME
+from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = [
     "drop_provider_block",
@@ -197,7 +199,7 @@ def set_toolset_name(editor: Editor, problem: Problem) -> None:
 
 def _find_toolset_name(editor: Editor, problem: Problem) -> str | None:
     """The toolset in the call, which stands in the last assistant turn before the result."""
-    for turn in reversed(Conversation(editor).turns):
+    for turn in reversed(Conversation(editor, WIRE).turns):
         if turn.role != "assistant" or turn.first >= int(problem.path[0]):
             continue
         for _, block in turn.of("tool_use"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lutumpy.doctor.anthropic.turns import Conversation
+from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import message_index
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
+from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = ["mend_cache_marks"]
 
@@ -48,7 +49,7 @@ def _drop_wrong_mark(editor: Editor, problem: Problem) -> None:
 
 def _find_blocks(editor: Editor) -> Iterator[Path]:
     """The paths of all blocks, of those in results too."""
-    for turn in Conversation(editor).turns:
+    for turn in Conversation(editor, WIRE).turns:
         for path, block in turn.blocks:
             if len(path) != 3:
                 continue  # a content that is a text can't be marked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lutumpy.doctor.anthropic.turns import block_path
+from lutumpy.doctor.anthropic.paths import block_path
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
 from lutumpy.doctor.pieces import Media, Piece, non_empty_text

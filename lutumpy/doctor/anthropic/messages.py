@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.doctor.anthropic.turns import Conversation
+from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.entries import mend_entry, mend_role_name
 from lutumpy.doctor.mending import drop_entry, drop_key, message_index, placed
@@ -12,6 +12,7 @@ from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import ROLES
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
+from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = [
     "cut_white_space",
@@ -134,7 +135,7 @@ def move_system(editor: Editor, problems: list[Problem]) -> None:
 
 def drop_last_thinking(editor: Editor, problems: list[Problem]) -> None:
     """Reasoning at the end of a turn, which has lost what it led to."""
-    conversation = Conversation(editor)
+    conversation = Conversation(editor, WIRE)
     reason = (
         "Reasoning has lost what it led to, and can't be the last of a message; it is left out."
     )

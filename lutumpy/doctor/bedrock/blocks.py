@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from lutumpy.doctor.bedrock.paths import part_path
 from lutumpy.doctor.bedrock.spelling import SPELLING
-from lutumpy.doctor.bedrock.talk import Talk, block_path, part_path
+from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Mender, drop_entry, drop_key
@@ -14,6 +15,7 @@ from lutumpy.doctor.wording import NO_TEXT, Fresh, as_object, as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS, KEYS_OF, RESULT_KEYS
 from lutumpy.rules.bedrock.limits import MAX_NAME, STATUSES
+from lutumpy.rules.bedrock.wire import WIRE
 
 __all__ = [
     "drop_cache_point",
@@ -39,7 +41,7 @@ def _under(key: str) -> Callable[[_MendInner], Mender]:
 
     def decorate(mend: _MendInner) -> Mender:
         def mend_inner(editor: Editor, problem: Problem) -> None:
-            path = (*block_path(problem), key)
+            path = (*problem.path[:3], key)
             inner = editor.get(path)
             if isinstance(inner, dict):
                 mend(editor, problem, path, inner)
@@ -113,14 +115,14 @@ def mend_text(editor: Editor, problem: Problem) -> None:
 
 def drop_reasoning(editor: Editor, problem: Problem) -> None:
     """Reasoning that lacks its text or its signature."""
-    path = block_path(problem)
+    path = problem.path[:3]
     reason = "The model didn't write reasoning without a text or a signature; it is left out."
     drop_entry(editor, path, problem, "drop_reasoning", reason)
 
 
 def drop_cache_point(editor: Editor, problem: Problem) -> None:
     """A cache point that the API doesn't know."""
-    path = block_path(problem)
+    path = problem.path[:3]
     if isinstance(editor.get(path), dict):
         reason = "The API doesn't know such a cache point; it is left out."
         drop_entry(editor, path, problem, "drop_key", reason)
@@ -152,11 +154,11 @@ def drop_type(editor: Editor, problem: Problem, path: Path, use: dict[str, Any])
 
 def mend_names(editor: Editor, problems: list[Problem]) -> None:
     """Names that the API refuses: the same new one at every call with such a name."""
-    names = [use.get("name") for _, use in Talk(editor).every("toolUse")]
+    names = [use.get("name") for _, use in Conversation(editor, WIRE).every("toolUse")]
     fresh = Fresh([name for name in names if isinstance(name, str)], MAX_NAME)
     chosen: dict[str, str] = {}
     for problem in problems:
-        path = (*block_path(problem), "toolUse")
+        path = (*problem.path[:3], "toolUse")
         use = editor.get(path)
         if not isinstance(use, dict):
             continue

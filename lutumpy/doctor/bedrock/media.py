@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.doctor.bedrock.talk import Talk, expect_block, part_path
+from lutumpy.doctor.bedrock.paths import part_path
+from lutumpy.doctor.block_turns import Conversation, expect_block
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.pieces import Media, Piece, non_empty_text
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.limits import DOCUMENT_FORMATS, IMAGE_FORMATS, MAX_DOCUMENT_NAME
+from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.media import OTHER_NAMES, PDF, PLAIN, plain_type, type_of_bytes
 
 __all__ = [
@@ -152,7 +154,7 @@ def mend_document_name(editor: Editor, problem: Problem) -> None:
 def add_text(editor: Editor, problem: Problem) -> None:
     """A text beside the documents of a message."""
     path = (problem.path[0], "content", 0)
-    expect_block(editor, problem.path[:3])
+    expect_block(editor, WIRE, problem.path[:3])
     at = path
     content = editor.get(path[:2])
     # Results stay first.
@@ -169,9 +171,10 @@ def move_out_of_result(editor: Editor, problem: Problem) -> None:
     path = part_path(problem)
     if len(path) != 6:
         return
-    expect_block(editor, path[:3])
+    expect_block(editor, WIRE, path[:3])
     part = copied(editor.get(path))
-    results = Talk(editor).of(int(path[0]), "toolResult")
+    turn = Conversation(editor, WIRE).at(int(path[0]))
+    results = turn.of("toolResult") if turn is not None else []
     end = (*path[:2], max(int(place[2]) for place, _ in results) + 1)
     editor.expect(path)
     editor.set_entry(path, {"text": _SHOWN_AFTER})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.doctor.bedrock.talk import Talk
+from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.entries import mend_entry, mend_role_name
 from lutumpy.doctor.mending import drop_entry, drop_key, message_index
@@ -12,6 +12,7 @@ from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import ROLES
+from lutumpy.rules.bedrock.wire import WIRE
 
 __all__ = [
     "drop_empty_message",
@@ -102,17 +103,18 @@ def write_system_as_user(editor: Editor, problem: Problem) -> None:
 
 def join_neighbours(editor: Editor, problems: list[Problem]) -> None:
     """Messages of one role in a row: the later one's blocks go to the end of the earlier one."""
-    talk = Talk(editor)
+    turns = Conversation(editor, WIRE).turns
+    roles = {turn.first: turn.role for turn in turns}
     for problem in problems:
         index = message_index(problem)
         before = index - 1 if index is not None else -1
         # What is no message, or a system message, stands in nobody's turn.
-        while before >= 0 and talk.role(before) not in ("user", "assistant"):
+        while before >= 0 and roles.get(before) not in ("user", "assistant"):
             before -= 1
         # A pass joins pairs; the next pass finds what still stands in a row.
         if index is None or before < 0 or editor.gone((index,)) or editor.gone((before,)):
             continue
-        if talk.role(before) != talk.role(index):
+        if roles.get(before) != roles.get(index):
             continue
         blocks, earlier = editor.get((index, "content")), editor.get((before, "content"))
         if not isinstance(blocks, list) or not isinstance(earlier, list):

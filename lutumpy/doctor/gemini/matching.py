@@ -3,58 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
+from lutumpy.doctor import block_turns
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.rules.gemini.turns import Turn, join_turns
+from lutumpy.rules.block_wire import Placed
+from lutumpy.rules.gemini.wire import WIRE
 from lutumpy.rules.problem import text
 
-__all__ = ["Conversation", "Placed", "assign", "in_order_of_calls", "move_parts"]
-
-Placed: TypeAlias = "tuple[Path, Mapping[str, Any]]"
-"""A call or a result with its path."""
+__all__ = ["Conversation", "assign", "in_order_of_calls", "move_parts"]
 
 
-class Conversation:
-    """The turns of a pass, as they were when it was made.
+class Conversation(block_turns.Conversation):
+    """The turns of a pass, and which result answers which call.
 
     Attributes:
-        turns: The turns.
         partner: The path of the result of each call, and of the call of each result.
         in_place: The same, by their places alone.
     """
 
     def __init__(self, editor: Editor) -> None:
-        self.turns: list[Turn] = join_turns(editor.document)
+        super().__init__(editor, WIRE)
         self.partner: dict[Path, Path] = {}
         self.in_place: dict[Path, Path] = {}
-        self._number: dict[int, int] = {}
-        for number, turn in enumerate(self.turns):
-            for index in range(turn.first, turn.last + 1):
-                self._number[index] = number
-            after = self.turns[number + 1] if number + 1 < len(self.turns) else None
+        for turn in self.turns:
+            after = self.after(turn)
             if after is None or not turn.calls:
                 continue
             calls, results = turn.calls, after.results
             for call, result in zip(calls, results, strict=False):
-                self._join(self.in_place, call[0], result[0])
+                _join(self.in_place, call[0], result[0])
             for call, found in zip(calls, assign(calls, results), strict=True):
                 if found is not None:
-                    self._join(self.partner, call[0], found)
+                    _join(self.partner, call[0], found)
 
-    def _join(self, pairs: dict[Path, Path], left: Path, right: Path) -> None:
-        pairs[left], pairs[right] = right, left
 
-    def at(self, index: int) -> Turn | None:
-        """The turn that a content belongs to."""
-        number = self._number.get(index)
-        return None if number is None else self.turns[number]
-
-    def after(self, turn: Turn) -> Turn | None:
-        """The next turn, if it is the user's."""
-        number = self._number[turn.first] + 1
-        found = self.turns[number] if number < len(self.turns) else None
-        return found if found is not None and found.role == "user" else None
+def _join(pairs: dict[Path, Path], left: Path, right: Path) -> None:
+    pairs[left], pairs[right] = right, left
 
 
 def assign(calls: Sequence[Placed], results: Sequence[Placed]) -> list[Path | None]:

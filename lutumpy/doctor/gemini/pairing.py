@@ -16,12 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.doctor.gemini.matching import Conversation, Placed, assign, move_parts
+from lutumpy.doctor.gemini.matching import Conversation, assign, move_parts
 from lutumpy.doctor.mending import drop_entry, placed
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
+from lutumpy.rules.block_wire import Placed, Turn
 from lutumpy.rules.gemini.fields import field
-from lutumpy.rules.gemini.turns import Turn
 from lutumpy.rules.gemini.wording import spelled
 from lutumpy.rules.problem import text
 
@@ -119,7 +119,7 @@ class _OpenTurn:
             self._look_at(after)
 
     def _look_at(self, after: Turn) -> None:
-        for path, part in after.parts:
+        for path, part in after.blocks:
             if field(part, "functionResponse") is None:
                 break
             self.leading |= {found for found, _ in self.results if found[:3] == path}

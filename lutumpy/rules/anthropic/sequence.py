@@ -19,13 +19,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.requests import is_compacted
 from lutumpy.rules.anthropic.server_tools import SERVER_USES, check_server_tools
-from lutumpy.rules.anthropic.turns import Turn, join_turns
+from lutumpy.rules.anthropic.wire import WIRE
+from lutumpy.rules.block_wire import Path, Turn, join_turns, place_of
 from lutumpy.rules.problem import Certainty, Problem, items, text
 
 # Which roles blocks may have [recorded: "`tool_use` blocks can only be in `assistant` messages"].
@@ -55,10 +56,10 @@ def check_sequence(
         held: The conversation's start is at the server, so the first result may answer a call that
             is not here.
     """
-    turns = join_turns(messages)
+    turns = join_turns(WIRE, messages)
     found = _check_system_positions(turns, held)
     found += _check_roles(turns)
-    found += _check_empty_users(turns)
+    found += _check_empty_users(turns, items(messages))
     found += _check_pairing(turns, held)
     found += _check_toolsets(turns)
     found += check_server_tools(turns, tools, held)
@@ -77,7 +78,7 @@ def _check_system_positions(turns: list[Turn], held: bool) -> list[Problem]:
     for number, turn in enumerate(turns):
         if turn.role != "system":
             continue
-        where = f"messages.{turn.first}"
+        where = turn.where
         if number == 0 and not held:
             message = f"{where}: use the top-level 'system' parameter for the initial system prompt"
             found.append(Problem("anthropic.system_first", where, message, "refused"))
@@ -92,7 +93,7 @@ def _check_system_positions(turns: list[Turn], held: bool) -> list[Problem]:
 def _check_roles(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
-        for where, block in turn.blocks:
+        for path, block in turn.blocks:
             kind = block.get("type")
             needed = None
             if kind in ASSISTANT_ONLY:
@@ -103,20 +104,30 @@ def _check_roles(turns: list[Turn]) -> list[Problem]:
             if kind in SHOWN and turn.role == "system":
                 continue
             if needed is not None and turn.role != needed and turn.role:
-                at = ".".join(where.split(".")[:2])
-                message = f"{at}: `{kind}` blocks can only be in `{needed}` messages"
+                where = place_of(path)
+                message = (
+                    f"{place_of(path[:1])}: `{kind}` blocks can only be in `{needed}` messages"
+                )
                 found.append(Problem("anthropic.block_role", where, message, "refused"))
     return found
 
 
-def _check_empty_users(turns: list[Turn]) -> list[Problem]:
+def _check_empty_users(turns: list[Turn], messages: Sequence[Any]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
-        if turn.role == "user" and not turn.has_text:
-            where = f"messages.{turn.first}"
+        if turn.role != "user" or turn.blocks:
+            continue
+        if all(map(_says_nothing, messages[turn.first : turn.last + 1])):
+            where = turn.where
             message = f"{where}: user messages must have non-empty content"
             found.append(Problem("anthropic.empty_user", where, message, "refused"))
     return found
+
+
+def _says_nothing(message: Any) -> bool:
+    # Another shape than a text or a list isn't empty: another rule reports it.
+    content = message.get("content") if isinstance(message, Mapping) else ""
+    return isinstance(content, (str, list, tuple)) and not content
 
 
 # ----------------------------------------------------------------- pairing
@@ -138,14 +149,15 @@ def _check_pairing(turns: list[Turn], held: bool) -> list[Problem]:
 def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Problem]:
     """Ids unique, calls last, and each answered at the start of the next message."""
     found = _check_uses_last(turn)
-    uses: dict[str, str] = {}
+    uses: dict[str, Path] = {}
     names: dict[str, str] = {}
-    for where, block in turn.of("tool_use"):
+    for path, block in turn.of("tool_use"):
         use_id = text(block.get("id"))
         if use_id is None:
             continue
         names.setdefault(use_id, text(block.get("name")) or "")
         if use_id in uses:
+            where = place_of(path)
             message = f"{where}: `tool_use` ids must be unique"
             tools = _name_of(block)
             found.append(
@@ -159,6 +171,7 @@ def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Probl
                 )
             )
         elif use_id in earlier:
+            where = place_of(path)
             message = f"{where}: the id {use_id} was used by an earlier turn"
             tools = _name_of(block)
             found.append(
@@ -171,7 +184,7 @@ def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Probl
                     tools=tools,
                 )
             )
-        uses.setdefault(use_id, where)
+        uses.setdefault(use_id, path)
     earlier.update(uses)
     leading: list[str] = []
     anywhere: set[str] = set()
@@ -192,7 +205,7 @@ def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Probl
     late = tuple(use_id for use_id in lacking if use_id in anywhere)
     if lacking:
         rule = "anthropic.results_after_uses" if lost else "anthropic.results_first"
-        at = ".".join(uses[lacking[0]].split(".")[:2])
+        at = place_of(uses[lacking[0]][:1])
         message = (
             f"{at}: `tool_use` ids were found without `tool_result` blocks immediately after: "
             f"{', '.join(lacking)}. Each `tool_use` block must have a corresponding `tool_result` "
@@ -220,16 +233,17 @@ def _check_uses_last(turn: Turn) -> list[Problem]:
     """Nothing follows the calls of a turn: no recorded answer has it, and replaying it was refused
     [reported].
     """
-    called: tuple[str, Mapping[str, Any]] | None = None
-    for where, block in turn.blocks:
+    called: Mapping[str, Any] | None = None
+    for path, block in turn.blocks:
         if block.get("type") == "tool_use":
-            called = (where, block)
+            called = block
         elif called is not None and block.get("type") != "tool_result":
+            where = place_of(path)
             message = (
                 f"{where}: a `{block.get('type')}` block stands behind the `tool_use` blocks of "
                 "its message"
             )
-            use_id = text(called[1].get("id"))
+            use_id = text(called.get("id"))
             return [
                 Problem(
                     "anthropic.uses_last",
@@ -251,9 +265,10 @@ def _check_toolsets(turns: list[Turn]) -> list[Problem]:
             use_id, toolset = text(block.get("id")), text(block.get("toolset_name"))
             if use_id is not None and toolset is not None:
                 named[use_id] = toolset
-        for where, block in turn.of("tool_result") if named else ():
+        for path, block in turn.of("tool_result") if named else ():
             use_id = text(block.get("tool_use_id"))
             if use_id in named and block.get("toolset_name") != named[use_id]:
+                where = place_of(path)
                 message = f"{where}: `toolset_name` does not match the `tool_use` block {use_id}"
                 found.append(
                     Problem("anthropic.toolset_name", where, message, "some", call_ids=(use_id,))
@@ -268,11 +283,12 @@ def _check_results(turn: Turn, before: Turn | None) -> list[Problem]:
     if before is not None and before.role == "assistant":
         known = {text(block.get("id")): _name_of(block) for _, block in before.of("tool_use")}
     seen: set[str] = set()
-    for where, block in turn.of("tool_result"):
+    for path, block in turn.of("tool_result"):
         use_id = text(block.get("tool_use_id"))
         if use_id is None:
             continue
         if use_id not in known:
+            where = place_of(path)
             message = (
                 f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {use_id}. "
                 "Each `tool_result` block must have a corresponding `tool_use` block in the "
@@ -282,6 +298,7 @@ def _check_results(turn: Turn, before: Turn | None) -> list[Problem]:
                 Problem("anthropic.use_for_result", where, message, "refused", call_ids=(use_id,))
             )
         elif use_id in seen:
+            where = place_of(path)
             message = (
                 f"{where}: each tool_use must have a single result. Found multiple `tool_result` "
                 f"blocks with id: {use_id}"
@@ -302,7 +319,8 @@ def _check_thinking(turns: list[Turn], thinking: str | None) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
         if turn.role == "assistant" and turn.blocks and turn.blocks[-1][1].get("type") in THINKING:
-            where, block = turn.blocks[-1]
+            path, block = turn.blocks[-1]
+            where = place_of(path)
             message = (
                 f"{where}: The final block in an assistant message cannot be `{block.get('type')}`."
             )
@@ -315,7 +333,8 @@ def _check_thinking(turns: list[Turn], thinking: str | None) -> list[Problem]:
         and turns[-1].role == "assistant"
         and turns[-1].of(*THINKING)
     ):
-        where, block = turns[-1].of(*THINKING)[0]
+        path, block = turns[-1].of(*THINKING)[0]
+        where = place_of(path)
         message = (
             f"{where}: When thinking is disabled, an `assistant` message in the final position "
             f"cannot contain `{block.get('type')}`. To use thinking blocks, enable `thinking` in "
@@ -343,7 +362,8 @@ def _check_thinking_first(turns: list[Turn]) -> list[Problem]:
         # Without interleaving a model thinks once, so only the first round of a turn is sure to
         # need it.
         certainty: Certainty = "refused" if turn is rounds[-1] else "some"
-        where, block = turn.blocks[0]
+        path, block = turn.blocks[0]
+        where = place_of(path)
         message = (
             f"{where}.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{block.get('type')}`. When `thinking` is enabled, a final `assistant` message must "
@@ -359,13 +379,14 @@ def _check_issued(turns: list[Turn], issued: Mapping[str, str]) -> list[Problem]
     """A signed block goes back with the text it was signed for."""
     found: list[Problem] = []
     for turn in turns:
-        for where, block in turn.of("thinking"):
+        for path, block in turn.of("thinking"):
             signature = text(block.get("signature"))
             if (
                 signature is not None
                 and signature in issued
                 and block.get("thinking") != issued[signature]
             ):
+                where = place_of(path)
                 message = (
                     f"{where}: `thinking` or `redacted_thinking` blocks in the latest assistant "
                     "message cannot be modified. These blocks must remain as they were in the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.rules.anthropic.turns import Turn
+from lutumpy.rules.block_wire import Path, Turn, place_of
 from lutumpy.rules.problem import Problem, is_array, text
 
 __all__ = ["SERVER_USES", "check_server_tools"]
@@ -26,27 +26,27 @@ def check_server_tools(turns: list[Turn], tools: Any, held: bool) -> list[Proble
     under way.
     """
     found: list[Problem] = []
-    uses: dict[str, tuple[int, str, str]] = {}  # id: (turn, position, name of its result)
+    uses: dict[str, tuple[int, Path, str]] = {}  # id: (turn, path, name of its result)
     answered: set[str] = set()
     for number, turn in enumerate(turns):
         if turn.role != "assistant":
             continue
-        for where, block in turn.blocks:
+        for path, block in turn.blocks:
             kind = text(block.get("type")) or ""
             use_id = text(block.get("id"))
             if kind in SERVER_USES and use_id is not None:
                 name = text(block.get("name")) or ""
-                uses[use_id] = (number, where, "mcp" if kind == "mcp_tool_use" else name)
+                uses[use_id] = (number, path, "mcp" if kind == "mcp_tool_use" else name)
             elif kind.endswith("_tool_result"):
                 result_of = text(block.get("tool_use_id"))
                 if result_of is None:
                     continue
                 if result_of not in uses and not held:
-                    found.append(_orphan_problem(where, kind, result_of))
+                    found.append(_orphan_problem(place_of(path), kind, result_of))
                 answered.add(result_of)
-    for use_id, (number, where, name) in uses.items():
+    for use_id, (number, path, name) in uses.items():
         if use_id not in answered:
-            found += _check_pending(turns, number, use_id, where, name, tools)
+            found += _check_pending(turns, number, use_id, place_of(path), name, tools)
     return found
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from lutumpy.rules.bedrock.limits import DOCUMENT_NAME, REFUSED_IN_DOCUMENT_NAME
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
 from lutumpy.rules.bedrock.shapes import refusal
-from lutumpy.rules.bedrock.turns import Said, read_said
+from lutumpy.rules.bedrock.wire import WIRE
+from lutumpy.rules.block_wire import Turn, join_turns, place_of
 from lutumpy.rules.problem import Certainty, Problem, items
 
 __all__ = ["check_media"]
@@ -34,17 +35,17 @@ _BAD_NAME = (
 def check_media(messages: Any, model: str | None) -> list[Problem]:
     """Problems of what the messages and the results in them show."""
     found: list[Problem] = []
-    for said in read_said(messages):
-        found += _check_company(said)
-        for where, part, in_result in _shown_in(said):
+    for turn in join_turns(WIRE, messages):
+        found += _check_company(turn)
+        for where, part, in_result in _shown_in(turn):
             found += _check_part(where, part, model, in_result=in_result)
     return found
 
 
-def _shown_in(said: Said) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+def _shown_in(turn: Turn) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
     """Every block and every part of a result, with its position."""
-    for number, block in said.blocks:
-        where = said.place(number)
+    for path, block in turn.blocks:
+        where = place_of(path)
         yield where, block, False
         result = block.get("toolResult")
         content = result.get("content") if isinstance(result, Mapping) else None
@@ -53,13 +54,13 @@ def _shown_in(said: Said) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
                 yield f"{where}.toolResult.content.{index}", part, True
 
 
-def _check_company(said: Said) -> list[Problem]:
+def _check_company(turn: Turn) -> list[Problem]:
     """A document wants a text block in its message."""
-    documents = said.of("document")
-    texts = [block for _, block in said.blocks if isinstance(block.get("text"), str)]
-    if not documents or texts or said.role != "user":
+    documents = turn.of("document")
+    texts = [block for _, block in turn.blocks if isinstance(block.get("text"), str)]
+    if not documents or texts or turn.role != "user":
         return []
-    return [refusal("converse.document_text", said.place(documents[0][0]), _NO_TEXT)]
+    return [refusal("converse.document_text", place_of(documents[0][0][:3]), _NO_TEXT)]
 
 
 def _check_part(

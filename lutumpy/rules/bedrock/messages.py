@@ -32,7 +32,8 @@ from lutumpy.rules.bedrock.shapes import (
     wrong_type,
 )
 from lutumpy.rules.bedrock.tools import check_tool_config, tool_names
-from lutumpy.rules.bedrock.turns import read_said
+from lutumpy.rules.bedrock.wire import WIRE
+from lutumpy.rules.block_wire import join_turns, place_of
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import EncodingWords, check_encoding
 from lutumpy.rules.hosts import for_compatible_host
@@ -141,10 +142,10 @@ def check_messages(
 
 
 def _calls_in(messages: Any) -> Iterator[tuple[str, str, str]]:
-    for said in read_said(messages):
-        for at, call in said.of("toolUse"):
+    for turn in join_turns(WIRE, messages):
+        for path, call in turn.of("toolUse"):
             if isinstance(call.get("name"), str):
-                yield said.place(at), call["name"], text_of(call.get("toolUseId")) or ""
+                yield place_of(path[:3]), call["name"], text_of(call.get("toolUseId")) or ""
 
 
 def _check_model(model: str | None) -> list[Problem]:
@@ -207,8 +208,8 @@ def _check_content(where: str, message: Mapping[str, Any], *, is_claude: bool) -
 def _check_cache_points(messages: Any, system: Any, config: Mapping[str, Any]) -> list[Problem]:
     """As many as Claude takes on its own API; of Bedrock no refusal is known."""
     blocks = [*items(config.get("tools")), *items(system)]
-    for said in read_said(messages):
-        blocks += [block for _, block in said.blocks]
+    for turn in join_turns(WIRE, messages):
+        blocks += [block for _, block in turn.blocks]
     count = sum(1 for block in blocks if isinstance(block, Mapping) and "cachePoint" in block)
     if count <= MAX_CACHE_POINTS:
         return []

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from lutumpy.rules.bedrock.limits import SERVER_TOOL
 from lutumpy.rules.bedrock.models import (
     family,
     is_claude,
@@ -17,7 +18,8 @@ from lutumpy.rules.bedrock.models import (
     takes_neighbours,
 )
 from lutumpy.rules.bedrock.shapes import refusal
-from lutumpy.rules.bedrock.turns import Said, read_said
+from lutumpy.rules.bedrock.wire import WIRE
+from lutumpy.rules.block_wire import Path, Turn, join_turns, place_of
 from lutumpy.rules.problem import Certainty, Problem, text
 
 __all__ = ["ASSISTANT_ONLY", "USER_ONLY", "check_sequence", "holds_calls"]
@@ -44,7 +46,7 @@ _END = (
 
 def holds_calls(messages: Any) -> bool:
     """Whether a history has calls or results."""
-    return any(said.of("toolUse") or said.of("toolResult") for said in read_said(messages))
+    return any(turn.of("toolUse", "toolResult") for turn in join_turns(WIRE, messages))
 
 
 def check_sequence(
@@ -57,24 +59,24 @@ def check_sequence(
         model: Its model, for what only some models refuse.
         thinking: The `type` of Claude's `thinking`.
     """
-    said = read_said(messages)
-    found = _check_speakers(said, model)
-    found += _check_block_roles(said)
-    found += _check_pairing(said, model)
-    found += _check_results_alone(said, model)
-    return found + _check_reasoning(said, model, thinking)
+    turns = join_turns(WIRE, messages)
+    found = _check_speakers(turns, model)
+    found += _check_block_roles(turns)
+    found += _check_pairing(turns, model)
+    found += _check_results_alone(turns, model)
+    return found + _check_reasoning(turns, model, thinking)
 
 
 # --------------------------------------------------------------- speakers
 
 
-def _check_speakers(said: list[Said], model: str | None) -> list[Problem]:
+def _check_speakers(turns: list[Turn], model: str | None) -> list[Problem]:
     found: list[Problem] = []
-    for message in said:
+    for message in turns:
         if message.role == "system":
             what = f"{message.where}: this model may take no system messages"
             found.append(refusal("converse.system_role", f"{message.where}.role", what, "some"))
-    speaking = [message for message in said if message.role in ("user", "assistant")]
+    speaking = [message for message in turns if message.role in ("user", "assistant")]
     if speaking and speaking[0].role == "assistant":
         # Claude has taken it once [recorded], and others are reported to refuse it.
         certainty: Certainty = "some" if is_claude(model) in (True, None) else "refused"
@@ -92,18 +94,18 @@ def _check_speakers(said: list[Said], model: str | None) -> list[Problem]:
     return found
 
 
-def _check_block_roles(said: list[Said]) -> list[Problem]:
+def _check_block_roles(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
-    for message in said:
-        for number, block in message.blocks:
+    for message in turns:
+        for path, block in message.blocks:
             key = next(iter(block), "")
-            where = message.place(number)
+            where = place_of(path)
             ids = _ids_in(block.get(key))
             if message.role == "user" and key in ASSISTANT_ONLY:
                 words = f"{where}: user messages cannot contain `{key}` blocks"
                 found.append(refusal("converse.block_role", where, words, call_ids=ids))
             elif message.role == "assistant" and key == "toolResult":
-                if not ids or ids[0] not in message.server_calls:
+                if not ids or ids[0] not in _provider_calls(message):
                     words = f"{where}: assistant messages cannot contain `{key}` blocks"
                     found.append(refusal("converse.block_role", where, words, call_ids=ids))
             elif message.role == "assistant" and key in USER_ONLY:
@@ -120,31 +122,31 @@ def _ids_in(inner: Any) -> tuple[str, ...]:
 # ---------------------------------------------------------------- pairing
 
 
-def _check_pairing(said: list[Said], model: str | None) -> list[Problem]:
+def _check_pairing(turns: list[Turn], model: str | None) -> list[Problem]:
     found: list[Problem] = []
     earlier: set[str] = set()
-    for number, message in enumerate(said):
+    for number, message in enumerate(turns):
         if message.role == "assistant":
-            after = said[number + 1] if number + 1 < len(said) else None
+            after = turns[number + 1] if number + 1 < len(turns) else None
             found += _check_calls(message, after, earlier, model)
         elif message.role == "user":
-            before = said[number - 1] if number else None
+            before = turns[number - 1] if number else None
             found += _check_results(message, before)
     return found
 
 
 def _check_calls(
-    message: Said, after: Said | None, earlier: set[str], model: str | None
+    message: Turn, after: Turn | None, earlier: set[str], model: str | None
 ) -> list[Problem]:
     """Ids unique, calls last, and each answered at the start of the next message."""
     found = _check_calls_last(message)
     names: dict[str, str] = {}
-    for number, call in message.of("toolUse"):
+    for path, call in message.of("toolUse"):
         call_id = text(call.get("toolUseId"))
         if call_id is None:
             continue
         more: dict[str, Any] = {"call_ids": (call_id,), "tools": _name_of(call)}
-        where = message.place(number)
+        where = place_of(path[:3])
         if call_id in names:
             words = f"{where}: `tool_use` ids must be unique"
             found.append(refusal("converse.unique_ids", where, words, **more))
@@ -153,27 +155,27 @@ def _check_calls(
             found.append(refusal("converse.reused_id", where, words, "discouraged", **more))
         names.setdefault(call_id, text(call.get("name")) or "")
     earlier.update(names)
-    own = message.server_calls
+    own = _provider_calls(message)
     waiting = {call_id: name for call_id, name in names.items() if call_id not in own}
     return found + _check_answers(message, after, waiting, model)
 
 
 def _check_answers(
-    message: Said, after: Said | None, waiting: Mapping[str, str], model: str | None
+    message: Turn, after: Turn | None, waiting: Mapping[str, str], model: str | None
 ) -> list[Problem]:
     if not waiting:
         return []
-    results: list[tuple[int, str]] = []
+    results: list[tuple[Path, str]] = []
     if after is not None and after.role == "user":
-        for number, result in after.results:
+        for path, result in after.results:
             call_id = text(result.get("toolUseId"))
             if call_id is not None:
-                results.append((number, call_id))
+                results.append((path, call_id))
     answered = [call_id for _, call_id in results]
     lacking = tuple([call_id for call_id in waiting if call_id not in answered])
     if lacking:
         words = (
-            f"Expected toolResult blocks at messages.{message.index + 1}.content for the following "
+            f"Expected toolResult blocks at messages.{message.first + 1}.content for the following "
             f"Ids: {', '.join(lacking)}"
         )
         tools = tuple(dict.fromkeys([waiting[one] for one in lacking if waiting[one]]))
@@ -183,8 +185,8 @@ def _check_answers(
             )
         ]
     assert after is not None, "what is answered is answered somewhere"
-    others = [number for number, block in after.blocks if "toolResult" not in block]
-    late = tuple([one for number, one in results if others and number > others[0]])
+    others = [path for path, block in after.blocks if "toolResult" not in block]
+    late = tuple([one for path, one in results if others and path > others[0]])
     if late:
         words = (
             f"{message.where}: `toolUse` ids were found without `toolResult` blocks at the start "
@@ -199,16 +201,22 @@ def _check_answers(
     return []
 
 
+def _provider_calls(turn: Turn) -> frozenset[str]:
+    """The ids of the calls that the provider runs itself."""
+    calls = [call for _, call in turn.of("toolUse") if call.get("type") == SERVER_TOOL]
+    return frozenset([str(call.get("toolUseId")) for call in calls])
+
+
 def _name_of(call: Mapping[str, Any]) -> tuple[str, ...]:
     name = text(call.get("name"))
     return (name,) if name else ()
 
 
-def _check_calls_last(message: Said) -> list[Problem]:
+def _check_calls_last(message: Turn) -> list[Problem]:
     """Nothing follows the calls of a turn: no recorded answer has it."""
-    own = message.server_calls
+    own = _provider_calls(message)
     called: str | None = None
-    for number, block in message.blocks:
+    for path, block in message.blocks:
         call, result = block.get("toolUse"), block.get("toolResult")
         inner = call if isinstance(call, Mapping) else result
         if isinstance(inner, Mapping):
@@ -217,13 +225,13 @@ def _check_calls_last(message: Said) -> list[Problem]:
                 called = call_id
             continue
         if called is not None and "cachePoint" not in block:
-            where = message.place(number)
+            where = place_of(path)
             words = f"{where}: a block stands behind the `toolUse` blocks of its message"
             return [refusal("converse.calls_last", where, words, "some", call_ids=(called,))]
     return []
 
 
-def _check_results(message: Said, before: Said | None) -> list[Problem]:
+def _check_results(message: Turn, before: Turn | None) -> list[Problem]:
     """Each result belongs to one call of the message before, and no other result does."""
     known: dict[str, tuple[str, ...]] = {}
     if before is not None and before.role == "assistant":
@@ -235,7 +243,7 @@ def _check_results(message: Said, before: Said | None) -> list[Problem]:
     )
     seen: set[str] = set()
     found: list[Problem] = []
-    for number, result in message.results:
+    for path, result in message.results:
         call_id = text(result.get("toolUseId"))
         if call_id is None:
             continue
@@ -246,21 +254,23 @@ def _check_results(message: Said, before: Said | None) -> list[Problem]:
             rule = "converse.single_result"
         if rule:
             tools = known.get(call_id, ())
-            where = message.place(number)
+            where = place_of(path[:3])
             found.append(refusal(rule, where, words, call_ids=(call_id,), tools=tools))
         seen.add(call_id)
     return found
 
 
-def _check_results_alone(said: list[Said], model: str | None) -> list[Problem]:
+def _check_results_alone(turns: list[Turn], model: str | None) -> list[Problem]:
     """Beside results some models take nothing else."""
     alone = keeps_results_alone(model)
     if alone is False:
         return []
     found: list[Problem] = []
-    for message in said:
+    for message in turns:
         others = [
-            n for n, block in message.blocks if not {"toolResult", "cachePoint"} & block.keys()
+            path
+            for path, block in message.blocks
+            if not {"toolResult", "cachePoint"} & block.keys()
         ]
         if message.role == "user" and others and message.results:
             words = (
@@ -268,7 +278,7 @@ def _check_results_alone(said: list[Said], model: str | None) -> list[Problem]:
                 "provided in the same turn"
             )
             sure: Certainty = "refused" if alone else "discouraged"
-            found.append(refusal("converse.results_alone", message.place(others[0]), words, sure))
+            found.append(refusal("converse.results_alone", place_of(others[0]), words, sure))
     return found
 
 
@@ -277,32 +287,29 @@ def _check_results_alone(said: list[Said], model: str | None) -> list[Problem]:
 _MODEL_SAYS = "The model returned the following errors: "
 
 
-def _check_reasoning(said: list[Said], model: str | None, thinking: str | None) -> list[Problem]:
+def _check_reasoning(turns: list[Turn], model: str | None, thinking: str | None) -> list[Problem]:
     """Reasoning is signed where its model signs, and stands before the calls that it led to."""
     found: list[Problem] = []
     claude = is_claude(model)
-    for message in said:
+    for message in turns:
         if message.role != "assistant":
             continue
-        for number, reasoning in message.of("reasoningContent"):
+        for path, reasoning in message.of("reasoningContent"):
             words = reasoning.get("reasoningText")
             if not isinstance(words, Mapping):
                 continue
-            found += _check_signature(message, number, words, claude)
+            found += _check_signature(place_of(path[:3]), words, claude)
             if family(model) == "deepseek" and message.calls:
-                place = message.place(number)
+                place = place_of(path[:3])
                 told = f"{place}: this model takes no reasoning back beside tools"
                 found.append(refusal("converse.reasoning_for_model", place, told, "some"))
     if thinking == "enabled" and claude is not False:
-        found += _check_reasoning_first(said)
+        found += _check_reasoning_first(turns)
     return found
 
 
-def _check_signature(
-    message: Said, number: int, words: Mapping[str, Any], claude: bool | None
-) -> list[Problem]:
+def _check_signature(where: str, words: Mapping[str, Any], claude: bool | None) -> list[Problem]:
     signature = words.get("signature")
-    where = message.place(number)
     place = f"{where}.reasoningContent.reasoningText.signature"
     if signature == "":
         told = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
@@ -313,10 +320,10 @@ def _check_signature(
     return []
 
 
-def _check_reasoning_first(said: list[Said]) -> list[Problem]:
+def _check_reasoning_first(turns: list[Turn]) -> list[Problem]:
     """With a thinking budget, the turn that results continue starts with its reasoning."""
-    rounds: list[Said] = []
-    for message in reversed(said):
+    rounds: list[Turn] = []
+    for message in reversed(turns):
         if message.role == "user" and not message.results:
             break
         if message.role == "assistant":
@@ -327,9 +334,9 @@ def _check_reasoning_first(said: list[Said]) -> list[Problem]:
             continue
         # Without interleaving Claude thinks once, so only the first round is sure to need it.
         certainty: Certainty = "refused" if message is rounds[-1] else "some"
-        number, block = message.blocks[0]
+        path, block = message.blocks[0]
         kind = "tool_use" if "toolUse" in block else "text"
-        where = message.place(number)
+        where = place_of(path)
         words = (
             f"{_MODEL_SAYS}{where}.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{kind}`. When `thinking` is enabled, a final `assistant` message must start with a "

@@ -12,7 +12,7 @@ from typing import Any
 from lutumpy.rules.gemini.fields import field, key_of, spellings
 from lutumpy.rules.gemini.limits import is_base64
 from lutumpy.rules.gemini.media import check_media
-from lutumpy.rules.gemini.turns import ROLES
+from lutumpy.rules.gemini.wire import ROLES
 from lutumpy.rules.gemini.wording import (
     Path,
     problem,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutumpy.rules.block_wire import join_turns
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import EncodingWords, check_encoding
 from lutumpy.rules.gemini.blocks import check_contents, check_parts
@@ -20,7 +21,7 @@ from lutumpy.rules.gemini.models import is_misspelled
 from lutumpy.rules.gemini.requests import check_parameters
 from lutumpy.rules.gemini.sequence import check_sequence
 from lutumpy.rules.gemini.tools import check_tools, declarations
-from lutumpy.rules.gemini.turns import join_turns
+from lutumpy.rules.gemini.wire import WIRE
 from lutumpy.rules.gemini.wording import KIND, problem, unknown_name, wrong_value
 from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.nesting import check_nesting
@@ -136,7 +137,7 @@ def _check_declared(contents: Any, tools: Sequence[Any]) -> list[Problem]:
     """Functions that a history calls and the request doesn't declare [recorded: 42 accepted]."""
     calls: list[tuple[str, str, str]] = []
     places: dict[str, tuple[str | int, ...]] = {}
-    for turn in join_turns(contents):
+    for turn in join_turns(WIRE, contents):
         for path, call in turn.calls:
             if isinstance(call.get("name"), str):
                 place = f"contents[{path[0]}].parts[{path[2]}]"

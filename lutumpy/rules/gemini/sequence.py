@@ -26,9 +26,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.block_wire import Turn, join_turns
 from lutumpy.rules.gemini.fields import field, key_of
 from lutumpy.rules.gemini.models import signs_calls
-from lutumpy.rules.gemini.turns import Turn, join_turns
+from lutumpy.rules.gemini.wire import WIRE
 from lutumpy.rules.gemini.wording import Path, problem
 from lutumpy.rules.problem import Certainty, Problem, text
 
@@ -69,7 +70,7 @@ def check_sequence(
         issued: Signature to the part that the server has sent with it.
         held: The conversation's start is in a cache of the server.
     """
-    turns = join_turns(contents)
+    turns = join_turns(WIRE, contents)
     found = _check_sides(turns)
     found += _check_first(turns, held)
     for number, turn in enumerate(turns):
@@ -91,7 +92,7 @@ def _check_sides(turns: list[Turn]) -> list[Problem]:
             name, message = "functionResponse", _RESULTS_AFTER_CALLS
         elif turn.role != "user":
             continue
-        for path, part in turn.parts:
+        for path, part in turn.blocks:
             value = field(part, name)
             if isinstance(value, Mapping):
                 where = (*path, key_of(part, name))
@@ -141,7 +142,7 @@ def _check_place(
     holding = {path[0] for path, _ in answers}
     last = answers[-1][0][:3]
     places = {path[:3] for path, _ in answers}
-    for path, _ in turn.parts:
+    for path, _ in turn.blocks:
         if path in places:
             continue
         if path < last:
@@ -233,7 +234,7 @@ def current_start(turns: list[Turn]) -> int:
     """
     for turn in reversed(turns):
         if turn.role == "user":
-            said = [path for path, part in turn.parts if field(part, "functionResponse") is None]
+            said = [path for path, part in turn.blocks if field(part, "functionResponse") is None]
             if said:
                 return int(said[-1][0])
     return -1
@@ -249,7 +250,7 @@ def _check_signatures(turns: list[Turn], model: str | None) -> list[Problem]:
         if turn.role != "model":
             continue
         seen: set[int] = set()
-        for path, part in turn.parts:
+        for path, part in turn.blocks:
             call = field(part, "functionCall")
             if not isinstance(call, Mapping):
                 continue
@@ -274,7 +275,7 @@ def _check_issued(turns: list[Turn], issued: Mapping[str, Any]) -> list[Problem]
     """A signature comes back with the part that it was sent with."""
     found: list[Problem] = []
     for turn in turns if issued else ():
-        for path, part in turn.parts:
+        for path, part in turn.blocks:
             signature = text(field(part, "thoughtSignature"))
             if signature and signature in issued and not _is_same(part, issued[signature]):
                 where = (*path, key_of(part, "thoughtSignature"))

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lutumpy import Session, TakenOverError
+from lutumpy.durable.patience import record_patiently
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
 from lutumpy.execution import UnresolvedCall
@@ -72,7 +73,7 @@ class WorkersConversation:
 
     async def record(self, name: str, value: Any) -> JsonValue:
         """Write a record of the open round, and return the recorded value (rules P1, P2)."""
-        return await self.store.record(self.claim, name, value)
+        return await record_patiently(self.store, self.claim, name, value)
 
 
 class OpenConversation:
@@ -115,7 +116,7 @@ class OpenConversation:
 
     async def record(self, name: str, value: Any) -> JsonValue:
         """Write a record of the open round, and return the recorded value (rules P1, P2)."""
-        recorded = await self.store.record(self.claim, name, value)
+        recorded = await record_patiently(self.store, self.claim, name, value)
         self._records[name] = recorded
         return recorded
 
@@ -254,7 +255,7 @@ class OpenConversation:
         """
         unknown = await self.store.unresolved(self.scope)
         inbox = await self.store.inbox(self.scope)
-        told_later = {entry.value["call_id"] for entry in inbox if is_notice(entry)}
+        told_later = {str(entry.value["call_id"]) for entry in inbox if is_notice(entry)}
         happened = [call for call in self.unresolved if call.metadata.id in told_later]
         self.unresolved = (*unknown, *[call for call in happened if call not in unknown])
 

@@ -52,6 +52,8 @@ class StoreJournal:
         # Recorded results, by call id; and `once` calls that were begun here and have no result.
         self._results: dict[str, ToolResult] = {}
         self._running: dict[str, CallTicket] = {}
+        # Results that are known, whether or not they could be recorded.
+        self._known: dict[str, ToolResult] = {}
 
     async def begin(self, ticket: CallTicket) -> Begun | ToolResult:
         """Whether a call may be run now; see `CallJournal.begin`."""
@@ -128,11 +130,15 @@ class StoreJournal:
         return known
 
     async def settle_running(self) -> None:
-        """Record `maybe_executed` for every `once` call that was begun here and has no result."""
+        """Record `maybe_executed` for every `once` call that was begun here and has no result.
+
+        One whose result is known, and couldn't be recorded, gets that (rule P2).
+        """
         for ticket in [*self._running.values()]:
             await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
 
     async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
+        result = self._known.setdefault(ticket.call_id, result)
         value = result.dump()
         unresolved = UnresolvedCall(ticket.scope, ticket.metadata, ticket.equal_to)
         if is_unresolved(result):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -309,6 +310,44 @@ def test_what_happened_is_told_before_the_next_turn_and_begins_no_task_P8(form: 
 def die_once(ledger: Ledger) -> None:
     ledger.during.clear()
     raise KeyboardInterrupt
+
+
+class AwayStore:
+    """A store that is away while results are recorded: for a moment, or until `back` is set."""
+
+    def __init__(self, store: MemoryStore, failures: int) -> None:
+        self.store = store
+        self.failures = failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def record(self, claim: Any, name: str, value: Any) -> Any:
+        if name == "call:p1" and self.failures > 0:
+            self.failures -= 1
+            raise sqlite3.OperationalError("database is locked")
+        return await self.store.record(claim, name, value)
+
+
+def test_a_known_result_outlives_a_store_that_is_away_P2(form: Form) -> None:
+    store, ledger = form.await_(new_store), Ledger()
+    away = AwayStore(store, failures=2)
+    assert isinstance(form.run(make_loop(away, Model(SCRIPT), ledger)), Answered)
+    assert away.failures == 0
+    assert ("ok", "charged 5") in results(form.await_(store.session, SCOPE))
+    assert form.await_(store.unresolved, SCOPE) == []
+
+
+def test_a_known_result_is_recorded_on_the_way_out_P2(form: Form) -> None:
+    """The store is away for longer than the lease, and back when the run settles."""
+    store, ledger = form.await_(new_store), Ledger()
+    away = AwayStore(store, failures=1)
+    loop = make_loop(away, Model(SCRIPT), ledger, lease=0.02)
+    with pytest.raises(sqlite3.OperationalError):
+        form.run(loop)
+    assert isinstance(form.run(make_loop(store, Model(SCRIPT), ledger)), Answered)
+    assert ("ok", "charged 5") in results(form.await_(store.session, SCOPE))
+    assert ledger.count("charge 5") == 1
 
 
 def test_what_happened_in_an_open_round_is_its_result_P8(form: Form) -> None:

@@ -21,7 +21,6 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.model import Model
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.unset import UNSET
 from lutumpy.doors import find_name, homes_of
 from lutumpy.errors import (
     AdapterError,
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
         TextDelta,
     )
     from lutumpy.core.text_inputs import Lark, Regex
+    from lutumpy.core.unset import UNSET
     from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
     from lutumpy.hooks.hook_set import HookSet, hook_slot
@@ -209,6 +209,7 @@ _HOMES = homes_of(
             "ToolCallReady",
         ],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
+        "lutumpy.core.unset": ["UNSET"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.rounds.signing": ["Signer"],
         "lutumpy.hooks.decisions": ["Complete", "Hold", "Reject", "RunNormally", "ToolDecision"],

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from lutumpy.apis import serving
 from lutumpy.errors import Problem
-from lutumpy.rules.host_facts import HOST_FACTS
 
 __all__ = [
     "COMPATIBLE",
@@ -41,6 +40,9 @@ def host_name(given: str) -> str:
     Raises:
         ValueError: It is neither `compatible`, nor a known name, nor an address.
     """
+    # Rules of every API import this module, and most of their users name no host.
+    from lutumpy.rules.host_facts import HOST_FACTS
+
     word = given.strip().lower()
     if word == COMPATIBLE:
         return COMPATIBLE

@@ -6,6 +6,7 @@ import copy
 import http.client
 import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ PATHS = {
 HEADERS = {
     "authorization": "Bearer key",
     "anthropic-version": "2023-06-01",
+    "anthropic-beta": "mid-conversation-tool-changes-2026-07-01",
     "content-type": "application/json",
 }
 RECORDED = {api: recorded(api) for api in APIS}
@@ -49,6 +51,17 @@ class Client:
         body: dict[str, Any] = {"model": "some-model", KEYS[api]: history}
         if api == "anthropic_messages":
             body["max_tokens"] = 64
+            # What a recorded change of tools refers to was declared.
+            names = dict.fromkeys(
+                re.findall(r'"tool_reference", "name": "(\w+)"', json.dumps(body))
+            )
+            names |= dict.fromkeys(
+                re.findall(r'"name": "(\w+)", "type": "tool_ref', json.dumps(body))
+            )
+            if names:
+                body["tools"] = [
+                    {"name": name, "input_schema": {"type": "object"}} for name in names
+                ]
         elif api == "bedrock_converse":
             tool = {"toolSpec": {"name": "weather", "inputSchema": {"json": {"type": "object"}}}}
             body = {"messages": history, "toolConfig": {"tools": [tool]}}

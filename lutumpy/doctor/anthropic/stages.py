@@ -107,6 +107,10 @@ _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
 _REQUEST_IS_LEFT = (
     "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
 )
+_CHANGE_IS_LEFT = (
+    "only the program knows what it meant to change; what is taken away here may cost the signed "
+    "reasoning behind it"
+)
 
 _MENDINGS: Mapping[str, Mending] = {
     "anthropic.nesting": Mending(
@@ -200,6 +204,14 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.system_position": Mending(
         all_at_once("system positions", move_system), repairs=("move_message",)
     ),
+    "anthropic.clear_at": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.message_effort": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.tool_change": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.tool_change_position": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.tool_change_paused": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.tool_reference_unresolved": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.tool_name_conflict": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.withdrawn_tool": Mending(left=_CHANGE_IS_LEFT),
     "anthropic.block_role": Mending(
         all_at_once("shown", move_shown),
         all_at_once("speakers", mend_speakers),

@@ -144,6 +144,54 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "anthropic.clear_at",
+        "A system message for one turn holds texts alone, without a mark for the cache",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.message_effort",
+        "A system message sets an effort that the API knows, and nothing else of the output",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.tool_change",
+        "A change of tools names a tool, or defines one that it adds",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.tool_change_position",
+        "A change of tools follows a user message, or the result of the provider's own tool",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.tool_change_paused",
+        "No change of tools directly follows a paused turn",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.tool_reference_unresolved",
+        "A change of tools names one that is declared, or defined in an earlier message",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.tool_name_conflict",
+        "A tool is redefined as one of the same kind",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
+        "anthropic.withdrawn_tool",
+        "No tool is called that was withdrawn before",
+        ("some",),
+        vendor_only=True,
+    ),
+    Rule(
         "anthropic.block_role",
         "Calls and reasoning are in assistant messages; "
         "results, images and documents in user messages",

@@ -13,6 +13,11 @@ from typing import Any
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block, check_keys, shape, wrong_tag
 from lutumpy.rules.anthropic.catalogue import is_vendor_only
+from lutumpy.rules.anthropic.changes import (
+    check_changes,
+    check_system_message,
+    defined_tools,
+)
 from lutumpy.rules.anthropic.limits import INTERLEAVED_THINKING, MAX_BREAKPOINTS, MIN_BUDGET
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
@@ -47,6 +52,10 @@ COUNT_PARAMETERS = frozenset(
 """What `POST /v1/messages/count_tokens` takes."""
 
 ROLES = ("user", "assistant", "system")
+MESSAGE_KEYS = frozenset({"role", "content"})
+SYSTEM_KEYS = MESSAGE_KEYS | {"clear_at", "output_config"}
+"""What only a system message may say beside its content [SDK]."""
+
 WHERE = "messages.{}"
 THINKING_TYPES = ("adaptive", "between_tools", "disabled", "enabled")
 
@@ -89,6 +98,11 @@ def check_request(
     found += check_tools(body.get("tools")) + check_deferred(body.get("tools"))
     found += check_tool_choice(body, model, thinking_type, held=held)
     found += _check_breakpoints(body)
+    tools = body.get("tools")
+    asked = None if betas is None else _list_betas(body, betas)
+    found += check_changes(
+        messages, items(tools) if tools is None else tools, betas=asked, held=held
+    )
     found += check_sequence(
         messages,
         model=model,
@@ -134,8 +148,9 @@ def check_messages(
     found += check_sequence(
         messages, model=model, thinking=thinking, tools=objects, held=server_held_prefix
     )
+    found += check_changes(messages, tools, held=server_held_prefix)
     if tools is not None:
-        found += _check_declared(messages, tools)
+        found += _check_declared(messages, [*tools, *defined_tools(messages)])
     return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
@@ -189,7 +204,7 @@ def _check_top_level(
             shape("anthropic.required", "max_tokens", "Input should be greater than or equal to 0")
         )
     # Other hosts take the names of beta features in the body.
-    asked = [*(betas or ()), *items(body.get("anthropic_beta")), *items(body.get("betas"))]
+    asked = _list_betas(body, betas)
     # Thinking between calls may take more than one answer; without tools there is nothing between.
     may_ask = betas is None and bool(items(body.get("tools")))
     budget_certainty: Certainty = "some" if may_ask else "refused"
@@ -211,6 +226,11 @@ def _check_top_level(
         if key not in known
     ]
     return found + check_requested(body)
+
+
+def _list_betas(body: Mapping[str, Any], betas: Collection[str] | None) -> list[Any]:
+    """The beta names of headers and body."""
+    return [*(betas or ()), *items(body.get("anthropic_beta")), *items(body.get("betas"))]
 
 
 def _check_thinking(thinking: Any, limit: Any, certainty: Certainty) -> list[Problem]:
@@ -279,8 +299,15 @@ def _check_messages(messages: Any, model: str | None, held: bool) -> list[Proble
                 'not "system" as an input message role.'
             )
             found.append(Problem("anthropic.system_for_model", where, text, "refused"))
-        found += check_keys(rule, where, message, frozenset({"role", "content"}))
-        found += _check_content(f"{where}.content", message)
+        is_system = role == "system"
+        found += check_keys(rule, where, message, SYSTEM_KEYS if is_system else MESSAGE_KEYS)
+        if is_system:
+            found += check_system_message(where, message)
+        # An effort alone needs no content.
+        if not (
+            is_system and "content" not in message and message.get("output_config") is not None
+        ):
+            found += _check_content(f"{where}.content", message)
     return found
 
 

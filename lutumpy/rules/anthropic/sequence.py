@@ -33,6 +33,7 @@ from lutumpy.rules.problem import Certainty, Problem, items, text
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
 SHOWN = ("image", "document")
 USER_ONLY = ("tool_result", *SHOWN)
+SYSTEM_ONLY = ("tool_addition", "tool_removal")
 THINKING = ("thinking", "redacted_thinking")
 
 
@@ -57,7 +58,7 @@ def check_sequence(
             is not here.
     """
     turns = join_turns(WIRE, messages)
-    found = _check_system_positions(turns, held)
+    found = _check_system_positions(turns, items(messages), held)
     found += _check_roles(turns)
     found += _check_empty_users(turns, items(messages))
     found += _check_pairing(turns, held)
@@ -72,11 +73,14 @@ def check_sequence(
     return found + _check_last(turns, model)
 
 
-def _check_system_positions(turns: list[Turn], held: bool) -> list[Problem]:
+def _check_system_positions(
+    turns: list[Turn], messages: Sequence[Any], held: bool
+) -> list[Problem]:
     """A system message stands not first, and before an assistant message or at the end [probed]."""
     found: list[Problem] = []
     for number, turn in enumerate(turns):
-        if turn.role != "system":
+        # A message that only sets the effort may stand anywhere [SDK].
+        if turn.role != "system" or _only_sets_effort(turn, messages):
             continue
         where = turn.where
         if number == 0 and not held:
@@ -90,6 +94,14 @@ def _check_system_positions(turns: list[Turn], held: bool) -> list[Problem]:
     return found
 
 
+def _only_sets_effort(turn: Turn, messages: Sequence[Any]) -> bool:
+    """Whether the messages of a turn say nothing, and set something of the output."""
+    said = [found for found in messages[turn.first : turn.last + 1] if isinstance(found, Mapping)]
+    return all(
+        found.get("output_config") is not None and not found.get("content") for found in said
+    )
+
+
 def _check_roles(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
@@ -100,6 +112,8 @@ def _check_roles(turns: list[Turn]) -> list[Problem]:
                 needed = "assistant"
             elif kind in USER_ONLY:
                 needed = "user"
+            elif kind in SYSTEM_ONLY:
+                needed = "system"
             # A system message in the middle may show images and documents [probed].
             if kind in SHOWN and turn.role == "system":
                 continue

@@ -69,7 +69,7 @@ def check_tools(tools: Any) -> list[Problem]:
         return [_shape("anthropic.tools", "tools", "Input should be a valid array")]
     found: list[Problem] = []
     for index, tool in enumerate(tools):
-        found += _check_tool(f"tools.{index}", tool)
+        found += check_tool(f"tools.{index}", tool)
     objects = [tool for tool in tools if isinstance(tool, Mapping)]
     names = [tool["name"] for tool in objects if isinstance(tool.get("name"), str)]
     repeated = tuple(dict.fromkeys(name for name, count in _count_names(names) if count > 1))
@@ -103,7 +103,7 @@ def _shape(
     return Problem(rule, where, f"{where}: {message}", certainty, **more)
 
 
-def _check_tool(where: str, tool: Any) -> list[Problem]:
+def check_tool(where: str, tool: Any) -> list[Problem]:
     if not isinstance(tool, Mapping):
         return [_shape("anthropic.tools", where, "Input should be an object")]
     kind = tool.get("type")

@@ -22,6 +22,8 @@ __all__ = [
     "allowed_tools_may_name_appended",
     "binds_reasoning",
     "check_model_parameters",
+    "refuses_allowed_appended",
+    "refuses_configuration_update",
     "takes_additional_tools",
     "takes_configuration_update",
     "takes_instructions_per_turn",
@@ -110,6 +112,21 @@ def allowed_tools_may_name_appended(model: str | None, host: str | None = HOST) 
     on [DOC]. Arguments as for `takes_additional_tools`.
     """
     return host == HOST and _is_from(model, ALLOWED_APPENDED_FROM)
+
+
+def refuses_configuration_update(model: str | None) -> bool:
+    """Whether a model is known to be older than `configuration_update`."""
+    return _is_before(model, CONFIGURATION_UPDATE_FROM)
+
+
+def refuses_allowed_appended(model: str | None) -> bool:
+    """Whether a model is known to be older than an `allowed_tools` that may name added tools."""
+    return _is_before(model, ALLOWED_APPENDED_FROM)
+
+
+def _is_before(model: str | None, first: tuple[int, int]) -> bool:
+    known = _version(model)
+    return known < first if known is not None else bool(_OTHERS.match(model or ""))
 
 
 def _version(model: str | None) -> tuple[int, int] | None:

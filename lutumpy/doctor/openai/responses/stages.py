@@ -80,6 +80,8 @@ _REQUEST_IS_LEFT = (
 )
 _AUDIO_IS_LEFT = "audio and video have to be transcribed, or sent to a model that takes them"
 
+_CHANGE_IS_LEFT = "only the program knows what it meant to change"
+
 _MENDINGS: Mapping[str, Mending] = {
     "responses.nesting": Mending(
         one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
@@ -148,6 +150,8 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("media", mend_responses_media), repairs=("set_content",), left=_AUDIO_IS_LEFT
     ),
     "responses.file_url": Mending(left=_AUDIO_IS_LEFT),
+    "responses.additional_tools": Mending(left=_CHANGE_IS_LEFT),
+    "responses.configuration_update": Mending(left=_CHANGE_IS_LEFT),
     "responses.status": Mending(one_by_one("media", drop_status), repairs=("drop_key",)),
     "responses.reasoning_summary": Mending(
         one_by_one("arguments", mend_summary), repairs=("set_field",)

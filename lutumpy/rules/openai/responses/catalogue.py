@@ -93,6 +93,18 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "responses.additional_tools",
+        "Tools that an item brings are the developer's",
+        ("refused", "some"),
+        vendor_only=True,
+    ),
+    Rule(
+        "responses.configuration_update",
+        "An update sets the effort or the format of the output, on a model that takes one",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
         "responses.status",
         "An item's status is in_progress, completed or incomplete; reasoning has none",
         ("refused", "some"),

@@ -19,6 +19,7 @@ from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai import media
 from lutumpy.rules.openai.models import check_model_parameters
 from lutumpy.rules.openai.responses.catalogue import is_vendor_only
+from lutumpy.rules.openai.responses.changes import check_change, check_changes
 from lutumpy.rules.openai.responses.limits import (
     ID_PREFIXES,
     MAX_CALL_ID,
@@ -140,7 +141,7 @@ def check_request(
     found = _check_parameters(body, counted)
     if entries is not None:
         found += check_encoding("responses", entries, WHERE) + _check_shapes(entries)
-    found += check_tools(body) + check_deferred(body)
+    found += check_tools(body) + check_deferred(body) + check_changes(body)
     found += check_tool_choice(body, held)
     found += check_model_parameters("responses", body)
     found += check_sequence(entries, held, required_reasoning)
@@ -282,6 +283,8 @@ def _check_item(where: str, item: Mapping[str, Any]) -> list[Problem]:
         if isinstance(item.get("id"), str):
             return found
         return [missing("responses.input", f"{where}.id")]
+    if kind in ("additional_tools", "configuration_update"):
+        return found + check_change(where, kind, item)
     if kind in ("function_call", "custom_tool_call"):
         return found + _check_call(where, kind, item)
     if kind in ("function_call_output", "custom_tool_call_output"):

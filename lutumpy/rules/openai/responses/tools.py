@@ -5,11 +5,12 @@ Sources: OpenAI's API description, recorded exchanges, and the refusals that use
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lutumpy.rules.openai.custom_tools import check_format
 from lutumpy.rules.openai.limits import MAX_DESCRIPTION, MAX_NAME, MAX_TOOLS
+from lutumpy.rules.openai.models import refuses_allowed_appended
 from lutumpy.rules.openai.responses.limits import MAX_DECLARED_NAME
 from lutumpy.rules.openai.schema import check_parameters
 from lutumpy.rules.openai.shapes import (
@@ -56,7 +57,7 @@ def check_tools(body: Mapping[str, Any]) -> list[Problem]:
     model = text(body.get("model"))
     names: list[tuple[str, str]] = []
     for index, tool in enumerate(tools):
-        found += _check_tool(f"tools[{index}]", tool, model)
+        found += check_tool(f"tools[{index}]", tool, model)
         if isinstance(tool, Mapping) and tool.get("type") in NAMED_CHOICES:
             name = text(tool.get("name"))
             if name is not None:
@@ -64,7 +65,7 @@ def check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return found + repeated("responses.tool_names", names)
 
 
-def _check_tool(
+def check_tool(
     where: str, tool: Any, model: str | None, *, in_namespace: bool = False
 ) -> list[Problem]:
     if not isinstance(tool, Mapping):
@@ -95,7 +96,7 @@ def _check_tool(
     # A namespace in a namespace is not looked into.
     if kind == "namespace" and not in_namespace:
         for index, member in enumerate(items(tool.get("tools"))):
-            found += _check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
+            found += check_tool(f"{where}.tools[{index}]", member, model, in_namespace=True)
     if kind == "custom":
         found += check_format("responses.tools", f"{where}.format", tool.get("format"), None)
     if kind != "function":
@@ -227,6 +228,9 @@ def _check_choice(choice: Any, body: Mapping[str, Any], held: bool) -> list[Prob
     if kind is None:
         return [missing(rule, "tool_choice.type")]
     if kind == "allowed_tools":
+        # An older model looks for the names in `tools` alone.
+        if refuses_allowed_appended(text(body.get("model"))):
+            known = _names_in([items(body.get("tools"))])
         return _check_allowed_tools(choice, known, held)
     if kind in NAMED_CHOICES:
         return _check_chosen("tool_choice.name", choice, known, held)
@@ -276,6 +280,10 @@ def _known_tools(body: Mapping[str, Any]) -> tuple[frozenset[str], bool]:
     """
     objects = [item for item in items(body.get("input")) if isinstance(item, Mapping)]
     lists = [items(holder.get("tools")) for holder in (body, *objects)]
+    return _names_in(lists), any(lists)
+
+
+def _names_in(lists: Iterable[Iterable[Any]]) -> frozenset[str]:
     names: set[str] = set()
     for tools in lists:
         for tool in tools:
@@ -284,4 +292,4 @@ def _known_tools(body: Mapping[str, Any]) -> tuple[frozenset[str], bool]:
                 entry = mapping(each)
                 if entry is not None and isinstance(entry.get("name"), str):
                     names.add(entry["name"])
-    return frozenset(names), any(lists)
+    return frozenset(names)

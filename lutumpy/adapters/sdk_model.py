@@ -28,6 +28,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import unset_names
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
+from lutumpy.plain.signatures import signature_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -272,7 +273,7 @@ def _full_signature(cls: type[SdkModel]) -> inspect.Signature:
     Checkers and editors know them from the annotation; `help()` would show `**defaults` only.
     """
     known = inspect.signature(SdkModel.__init__).parameters
-    own = inspect.signature(cls.__init__)
+    own = signature_of(cls.__init__)
     shown: list[inspect.Parameter] = []
     for parameter in list(own.parameters.values())[1:]:
         is_defaults = RequestDefaults.__name__ in str(parameter.annotation)

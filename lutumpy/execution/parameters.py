@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, get_origin
 
 from lutumpy import ToolDef, ToolMetadata
+from lutumpy.plain.signatures import signature_of
 from lutumpy.plain.type_checks import checked_classes, is_instance, union_members
 from lutumpy.tools import IdempotencyKey
 from lutumpy.tools.signature import enclosing_names
@@ -107,7 +108,7 @@ def code_parameters(tool: ToolCode) -> list[Parameter]:
         # The code of a tool that is known at run time takes its arguments first, as a handler does.
         return handler_parameters(tool.run, None)[0]
     assert tool.function is not None
-    signature = inspect.signature(tool.function)
+    signature = signature_of(tool.function)
     return [
         _make_parameter(name, annotation, signature.parameters[name].default)
         for name, annotation in tool.skip_types.items()
@@ -130,7 +131,7 @@ def handler_parameters(
     """
     is_async = is_coroutine_function(handler)
     try:
-        signature = inspect.signature(handler)
+        signature = signature_of(handler)
     except ValueError:  # some functions that are written in C have no signature
         return [], is_async
     parameters = list(signature.parameters.values())

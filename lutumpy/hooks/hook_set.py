@@ -25,6 +25,7 @@ from lutumpy.hooks.calling import close_coroutine
 from lutumpy.hooks.implementations import Implementation, SlotSpec
 from lutumpy.hooks.registry import Registry
 from lutumpy.plain.driving import is_async
+from lutumpy.plain.signatures import signature_of
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -47,7 +48,7 @@ class HookSlot(Generic[P, R_co]):
         self.default: Callable[..., Any] = default
         self.name: str = default.__name__
         self.is_async: bool = is_async(default)
-        self.signature: inspect.Signature = inspect.signature(default)
+        self.signature: inspect.Signature = signature_of(default)
         if "last" in self.signature.parameters:
             raise DeclarationError(
                 f"the slot {self.name}{self.signature} declares 'last' for itself: its hooks are "

@@ -28,6 +28,7 @@ from lutumpy.hooks.parameters import (
 )
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr, safe_str
+from lutumpy.plain.signatures import signature_of
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.selectors import near_names
 
@@ -237,7 +238,7 @@ def _read_implementation(
     if mark.get("tryfirst") and mark.get("trylast"):
         found.append(f"{where}: tryfirst and trylast exclude each other")
     try:
-        signature = inspect.signature(function)
+        signature = signature_of(function)
     except (TypeError, ValueError) as error:
         problems += [*found, f"{where}: its parameters can't be read: {safe_str(error)}"]
         return None

@@ -30,6 +30,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue
 from pydantic_core import InitErrorDetails, SchemaValidator, ValidationError, core_schema
 
+from lutumpy.plain.signatures import signature_of
 from lutumpy.tools.schema import Generator, aliases
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _refuse_unknown_keys(schema: CoreSchema) -> Callable[[Any], Any]:
     cls: type[BaseModel] = schema["cls"]
     known = {
         parameter.name
-        for parameter in inspect.signature(cls.__init__).parameters.values()
+        for parameter in signature_of(cls.__init__).parameters.values()
         if _is_named(parameter)
     }
     for name, field in cls.model_fields.items():

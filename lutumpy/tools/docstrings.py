@@ -29,10 +29,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from lutumpy.plain.preview import shorten
+from lutumpy.plain.signatures import annotations_of
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ def _read_attribute_docstrings(cls: type) -> dict[str, str]:
     # `inspect` may find another class of the same name, or none at all.
     if not isinstance(statement, ast.ClassDef) or statement.name != cls.__name__:
         return {}
-    own: dict[str, Any] = getattr(cls, "__annotations__", {})
+    own = annotations_of(cls)
     found: dict[str, str] = {}
     for here, after in zip(statement.body, statement.body[1:], strict=False):
         if (

@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.driving import is_async
+from lutumpy.plain.signatures import signature_of
 from lutumpy.tools.definition import (
     DEFAULT_MAX_RETRIES,
     DEFAULT_TIMEOUT,
@@ -201,7 +201,7 @@ def _check_code(name: str, run: Any, validate: Any) -> None:
             raise DeclarationError(f"tool {name!r}: {what} must be a function, not {code!r:.100}")
     if run is not None:
         try:
-            inspect.signature(run).bind_partial({})
+            signature_of(run).bind_partial({})
         except TypeError:
             raise DeclarationError(
                 f"tool {name!r}: run must take the arguments, a dict, as its first parameter"

@@ -12,7 +12,6 @@ What is wrong with it is the program's mistake, so it raises: a name that the to
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +21,7 @@ from pydantic_core import ErrorDetails
 from lutumpy.core.items import ToolMetadata
 from lutumpy.errors import InvalidArgumentsError
 from lutumpy.plain.preview import shorten
+from lutumpy.plain.signatures import signature_of
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, write_lines
 from lutumpy.tools.compiled import CompiledTool
 
@@ -101,7 +101,7 @@ def replaced_input(
         InvalidArgumentsError: A value doesn't fit.
     """
     name = tool.definition.name
-    signature = inspect.signature(tool.own_function())
+    signature = signature_of(tool.own_function())
     try:
         bound = signature.bind_partial(*args, **kwargs).arguments
     except TypeError as error:
@@ -137,7 +137,7 @@ def run_with(
     if function is tool.function or getattr(function, "__lutumpy_tool__", None) is tool:
         tool.check_skip_types(skipped)
     try:
-        inspect.signature(function).bind(*positional, **keywords)
+        signature_of(function).bind(*positional, **keywords)
     except TypeError as error:
         raise TypeError(
             _describe_misfit(tool, function, [*tool.argument_names(input), *skipped], str(error))
@@ -158,7 +158,7 @@ def run_with_some(
     values = {**tool.arguments(input), **skipped}
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     takes_rest = any(p.kind is p.VAR_KEYWORD for p in parameters)
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -37,6 +37,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.safe_text import safe_str
+from lutumpy.plain.signatures import signature_of
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
 from lutumpy.tools.docstrings import Docs, read_docstring
@@ -107,7 +108,7 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any]) -> Si
     inner = inspect.unwrap(function)
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise DeclarationError(f"{quoted(function)} is a generator; a tool returns one value")
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     scope = _Scope(function, getattr(inner, "__globals__", {}), _add_own_names(inner, names))
     hints: dict[str, Any] = {}
     skipped: dict[str, Any] = {}
@@ -176,13 +177,15 @@ def _holds_code(outer: CodeType, inner: CodeType) -> bool:
 
 
 def _add_own_names(function: Any, names: Mapping[str, Any]) -> dict[str, Any]:
-    """`names` with the closure and the type parameters of `function`."""
+    """`names` with the closures and the type parameters of `function`."""
     out = dict(names)
-    code = getattr(function, "__code__", None)
-    cells = getattr(function, "__closure__", None) or ()
-    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
-        with contextlib.suppress(ValueError):  # not assigned yet
-            out[name] = cell.cell_contents
+    # From Python 3.14 on, what only the annotations name is in a closure of theirs.
+    for holder in (getattr(function, "__annotate__", None), function):
+        code = getattr(holder, "__code__", None)
+        cells = getattr(holder, "__closure__", None) or ()
+        for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+            with contextlib.suppress(ValueError):  # not assigned yet
+                out[name] = cell.cell_contents
     for parameter in getattr(function, "__type_params__", ()):
         out[parameter.__name__] = parameter
     return out
@@ -195,7 +198,7 @@ def quoted(function: Callable[..., Any]) -> str:
     """The function as its author wrote it, for errors."""
     name = getattr(function, "__qualname__", repr(function)).rpartition("<locals>.")[2]
     try:
-        signature = inspect.signature(function)
+        signature = signature_of(function)
         parameters = [
             parameter.replace(annotation=_unquote(parameter.annotation))
             for parameter in signature.parameters.values()
@@ -263,8 +266,7 @@ class _Scope:
         try:
             hints = typing.get_type_hints(holder, self.globals, self.names, include_extras=True)
         except Exception as error:
-            is_text = isinstance(annotation, str)
-            if is_text and isinstance(error, NameError) and re.match(_SKIP_TEXT, annotation):
+            if isinstance(error, NameError) and _says_skip(annotation):
                 # A class imported for type checkers alone. The model never sees the parameter, so
                 # nobody needs to know its type.
                 return Annotated[Any, _SKIP]
@@ -273,6 +275,13 @@ class _Scope:
                 f"{safe_str(error)}"
             ) from error
         return hints["it"]
+
+
+def _says_skip(annotation: Any) -> bool:
+    """Whether an annotation that can't be resolved is marked `Skip`, as text or around text."""
+    if isinstance(annotation, str):
+        return re.match(_SKIP_TEXT, annotation) is not None
+    return _is_skipped(annotation)
 
 
 def _is_skipped(hint: Any) -> bool:

@@ -25,6 +25,7 @@ from lutumpy.cli.mcp import mcp
 from lutumpy.cli.repair import repair
 from lutumpy.cli.rounds import rounds
 from lutumpy.cli.show import show
+from lutumpy.cli.text_formats import text_formats
 from lutumpy.cli.tools import tools
 
 __all__ = ["app", "run"]
@@ -55,6 +56,7 @@ app.command("check")(check)
 app.command("repair")(repair)
 app.command("convert")(convert)
 app.command("show")(show)
+app.command("text-formats")(text_formats)
 app.add_typer(tools, name="tools")
 app.add_typer(mcp, name="mcp")
 app.add_typer(rounds, name="rounds")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lutumpy.text_tools.format_table import TextFormat
+from lutumpy.text_tools.formats import recognize_format, text_formats
 from lutumpy.text_tools.model import TextTools
 from lutumpy.text_tools.protocol import (
     CallStreamFormatter,
@@ -11,17 +13,24 @@ from lutumpy.text_tools.protocol import (
     StreamFormatter,
     ToolCallParser,
 )
+from lutumpy.text_tools.python_syntax import PythonSyntax
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_parser import TagToolParser
+from lutumpy.text_tools.xml_syntax import XmlSyntax
 
 __all__ = [
     "CallStreamFormatter",
     "CallSyntax",
     "ParsedCall",
     "ParsedText",
+    "PythonSyntax",
     "ReasoningFormatter",
     "StreamFormatter",
     "TagToolParser",
+    "TextFormat",
     "TextTools",
     "ToolCallParser",
+    "XmlSyntax",
+    "recognize_format",
+    "text_formats",
 ]

@@ -129,11 +129,7 @@ class Block:
         self._problem: str | None = None
 
     def feed(self, text: str, pos: int) -> int:
-        """Take what belongs to the block.
-
-        Returns:
-            Where it stopped: at the end of the text, behind the block, or where it waits.
-        """
+        """Take what belongs to the block; gives where it stopped: behind it, or where it waits."""
         self.waiting = False
         while pos < len(text) and not self.closed and not self.waiting:
             pos = self._state(text, pos)
@@ -177,7 +173,9 @@ class Block:
         char = text[pos]
         if char in "`~" and not self._quoted and not self._in_fence:
             self._state = self._fence_marks
-        elif char in "{[" and syntax.json_calls:
+        elif self._bare_name is not None and char == "{":
+            self._begin_value(self._bare_name)
+        elif char in "{[" and syntax.json_calls and self._bare_name is None:
             self._begin_value(None)
         elif syntax.name_end is not None and not self._in_fence and end_of(_NAME, text, pos) > pos:
             self._state = self._name
@@ -214,6 +212,8 @@ class Block:
         self._take(text, pos, stop)
         if stop < len(text):
             self._state = self._behind_name
+            if "".join(self._name_pieces) == self._tags.syntax.text_name:
+                self.closed = True  # it heads the answer's text
         return stop
 
     def _behind_name(self, text: str, pos: int) -> int:
@@ -223,14 +223,14 @@ class Block:
         found = self._tags.after_name.at(text, pos)
         syntax = self._tags.syntax
         if found is not None:
-            self._bare_name = "".join(self._name_pieces)
+            self._bare_name = syntax.clean_name("".join(self._name_pieces))
             ends_name = found == syntax.name_end
             self._state = self._before_arguments if ends_name else self._call_id
             return self._take(text, pos, pos + len(found))
         if self._tags.after_name.begins_at(text, pos):
             self.waiting = True
-        elif text[pos] == "{" and syntax.json_calls:  # Mistral's template without `[ARGS]`
-            self._bare_name = "".join(self._name_pieces)
+        elif syntax.begins_arguments(text[pos]):
+            self._bare_name = syntax.clean_name("".join(self._name_pieces))
             self._state = self._before_arguments
         else:
             self._refuse_as_not_json()
@@ -249,6 +249,8 @@ class Block:
             return pos
         if text[pos] == "{":
             self._begin_value(self._bare_name)
+        elif self._tags.syntax.fenced and text[pos] in "`~" and not self._in_fence:
+            self._state = self._fence_marks
         else:
             self._problem = f"The arguments of {self._bare_name} are not a JSON object."
             self._break()

@@ -14,26 +14,31 @@ from lutumpy.plain import json_values
 __all__ = ["call_instruction", "demands", "tool_list"]
 
 RESULT = "[TOOL_RESULT]"
+_OBJECT_RULE = "in place of the object behind it a JSON object that fits the tool's JSON Schema"
 
 
-def call_instruction(definitions: Sequence[ToolDef], spelled: str, tags: tuple[str, str]) -> str:
+def call_instruction(
+    definitions: Sequence[ToolDef], spelled: str, tags: tuple[str, str], rule: str = ""
+) -> str:
     """How to call tools, and which.
 
     Args:
         definitions: The tools.
         spelled: An example of a call, written as calls have to be.
         tags: The tags around it.
+        rule: How to write the arguments, where they are not a JSON object.
     """
     start, end = tags
-    if end:
+    if not start:
+        nothing_else = "Write nothing else in an answer that calls tools"
+    elif end:
         nothing_else = f"Write nothing else between {start} and {end}"
     else:
         nothing_else = f"Write nothing else behind {start}"
     return (
         "You can call tools. A call is written exactly like this:\n\n"
         f"{spelled}\n\n"
-        "Put the name of a tool in place of tool_name, and in place of the object behind it a JSON "
-        "object that fits the tool's JSON Schema. "
+        f"Put the name of a tool in place of tool_name, and {rule or _OBJECT_RULE}. "
         f"{nothing_else}. For several calls, write several of these, one after another.\n\n"
         f"Tools:\n{tool_list(definitions)}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from lutumpy import AssistantTurn, Model, Transcript
 from lutumpy.models import (
@@ -36,7 +36,8 @@ class TextTools:
 
     Args:
         model: The adapter, or any other model, that is asked for text. No tools are offered to it.
-        parser: How calls are written; `TagToolParser()` by default.
+        parser: How calls are written; `TagToolParser()` by default. "auto" picks the format that
+            the model was trained on by `model.model`, its name, and logs it.
         guided: The request also carries a JSON schema for the answer, made from the offer:
             endpoints that hold a model to it get valid calls from models that are too small to
             write them by themselves. Endpoints that only take strict schemas, as Anthropic's,
@@ -49,14 +50,21 @@ class TextTools:
         structured: That of the model: how a structured turn asks for its value.
 
     Raises:
-        ValueError: `model.structured` is neither "native" nor "tool".
+        ValueError: `model.structured` is neither "native" nor "tool", or no format is known by the
+            name of the model.
         TypeError: `parser` is not a parser.
     """
 
     def __init__(
-        self, model: Model, parser: ToolCallParser | None = None, *, guided: bool = False
+        self,
+        model: Model,
+        parser: ToolCallParser | Literal["auto"] | None = None,
+        *,
+        guided: bool = False,
     ) -> None:
         check_model(model)
+        if isinstance(parser, str) and parser == "auto":
+            parser = _pick_parser(model)
         if parser is not None and not all(hasattr(parser, name) for name in _PARSER_MEMBERS):
             raise TypeError(
                 f"parser= takes an object with {', '.join(_PARSER_MEMBERS)}, "
@@ -123,3 +131,23 @@ class TextTools:
     def __repr__(self) -> str:
         guided = ", guided=True" if self.guided else ""
         return f"TextTools({self.model!r}, {self.parser!r}{guided})"
+
+
+def _pick_parser(model: Model) -> TagToolParser:
+    """The parser for the format that is known by the name of the model."""
+    # Imported here: the table makes the syntaxes of every family, and nobody logs in most programs.
+    import logging
+
+    from lutumpy.text_tools.formats import recognize_format
+
+    name = str(getattr(model, "model", ""))
+    found = recognize_format(name)
+    if found is None:
+        raise ValueError(
+            f'parser="auto" knows no format of tool calls for the model {name!r}; '
+            "give a parser, as TagToolParser.named(...)"
+        )
+    logging.getLogger("lutumpy.text_tools").info(
+        "calls of the model %s are read as %s", name, found.name
+    )
+    return TagToolParser.named(found.name)

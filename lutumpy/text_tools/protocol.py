@@ -11,6 +11,7 @@ from lutumpy import ToolDef
 __all__ = [
     "CallSpeller",
     "CallStreamFormatter",
+    "OfferParser",
     "ParsedCall",
     "ParsedText",
     "ReasoningFormatter",
@@ -31,12 +32,15 @@ class ParsedCall:
         problem: `truncated` when the text ends inside the call, `malformed` when the call can't be
             read. Such a call is never run.
         detail: What is wrong with it, in words for the model.
+        open_ended: Nothing ends the call but the end of the text, so in an answer that was cut it
+            is cut.
     """
 
     name: str
     arguments: str
     problem: Literal["truncated", "malformed"] | None = None
     detail: str | None = None
+    open_ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,10 @@ class ToolCallParser(Protocol):
     A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and
     its formatters have `take_reasoning()`. If a parser has no `thinking`, text between
     `<think>` and `</think>` at the beginning of an answer is taken out before the parser sees it.
+
+    `parse` and `stream_formatter` may have a further parameter `definitions`: the tools of the
+    offer, `None` where none is known. A parser that has it reads values without types by the
+    schemas, and calls without tags by the names.
     """
 
     @property
@@ -137,6 +145,18 @@ class ToolCallParser(Protocol):
 
     def stream_formatter(self) -> StreamFormatter:
         """A new formatter for one answer; all it returns, joined, is `ParsedText.text`."""
+        ...
+
+
+class OfferParser(Protocol):
+    """The optional part of a parser that reads by the offer."""
+
+    def parse(self, text: str, *, definitions: Sequence[ToolDef] | None = None) -> ParsedText:
+        """As `ToolCallParser.parse`, with the tools of the offer."""
+        ...
+
+    def stream_formatter(self, *, definitions: Sequence[ToolDef] | None = None) -> StreamFormatter:
+        """As `ToolCallParser.stream_formatter`, with the tools of the offer."""
         ...
 
 

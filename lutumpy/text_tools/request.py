@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+from typing import cast
 
 from lutumpy import AssistantTurn, ToolDef, Transcript
 from lutumpy.models import OutputSpec, ToolOffering, TurnOptions
@@ -14,9 +17,17 @@ from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output
 from lutumpy.text_tools.instruction import demands
 from lutumpy.text_tools.missed_calls import MissedCalls
-from lutumpy.text_tools.protocol import ParsedText, StreamFormatter, ToolCallParser, spell_call
+from lutumpy.text_tools.protocol import (
+    OfferParser,
+    ParsedCall,
+    ParsedText,
+    StreamFormatter,
+    ToolCallParser,
+    spell_call,
+)
 from lutumpy.text_tools.thinking import THINK, LeadingThinking
 from lutumpy.text_tools.turn import text_turn
+from lutumpy.text_tools.written_calls import cut_detail
 
 __all__ = ["RequestMaker", "TextRequest"]
 
@@ -36,6 +47,7 @@ class _Prepared:
         instruction: The text for the model.
         output: The schema that the endpoint is asked to hold the model to.
         missed_calls: Finds texts that look like a call, where one is required.
+        definitions: The tools, as a parser is given them.
     """
 
     offering: ToolOffering
@@ -43,6 +55,7 @@ class _Prepared:
     instruction: str
     output: OutputSpec | None
     missed_calls: MissedCalls | None
+    definitions: Sequence[ToolDef]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,13 @@ class TextRequest:
             missed = self.missed_calls.find(parsed)
             if missed is not None:
                 parsed = replace(parsed, calls=(missed,))
+        if parsed.calls and parsed.calls[-1].open_ended and not _is_whole(inner):
+            parsed = replace(parsed, calls=(*parsed.calls[:-1], _cut_call(parsed.calls[-1])))
         return text_turn(inner, parsed, guided=self.guided)
+
+
+def _cut_call(call: ParsedCall) -> ParsedCall:
+    return replace(call, problem="truncated", detail=cut_detail(call.name))
 
 
 def _is_whole(inner: AssistantTurn) -> bool:
@@ -96,7 +115,15 @@ class RequestMaker:
         guided: The instruction and reader of guided answers; `None` where answers aren't guided.
     """
 
-    __slots__ = ("_guided", "_key", "_leading", "_parser", "_prepared", "_reads_thinking")
+    __slots__ = (
+        "_guided",
+        "_key",
+        "_leading",
+        "_parser",
+        "_prepared",
+        "_reads_thinking",
+        "_takes_definitions",
+    )
 
     def __init__(self, parser: ToolCallParser, guided: GuidedAnswers | None) -> None:
         self._parser = parser
@@ -104,6 +131,10 @@ class RequestMaker:
         # Models that spell calls alike share the derived transcripts of a conversation.
         self._key = f"text_tools {self._spell_calls([('name', '{}')])}"
         self._prepared: OrderedDict[tuple[int, int], _Prepared] = OrderedDict()
+        self._takes_definitions = all(
+            "definitions" in signature(method).parameters
+            for method in (parser.parse, parser.stream_formatter)
+        )
         pairs = getattr(parser, "thinking", None)
         # Whether the parser takes thinking out of the text by itself.
         self._reads_thinking = pairs is not None
@@ -126,25 +157,33 @@ class RequestMaker:
                 return TextRequest(derived.transcript(""), options, False, parse, formatter)
             # A model that has given guided answers continues to, even when no schema asks for it.
             guided = self._guided if derived.guided_before else None
-            return self._read_with(derived.transcript(""), options, guided, None)
+            return self._read_with(derived.transcript(""), options, guided)
         prepared = self._prepare_offer(offering, options.output)
         options = replace(options, output=prepared.output)
         transcript = derived.transcript(prepared.instruction)
-        return self._read_with(transcript, options, self._guided, prepared.missed_calls)
+        return self._read_with(transcript, options, self._guided, prepared)
 
     def _read_with(
         self,
         transcript: Transcript,
         options: TurnOptions,
         guided: GuidedAnswers | None,
-        missed_calls: MissedCalls | None,
+        prepared: _Prepared | None = None,
     ) -> TextRequest:
         """The request with what reads its answer: that of guided answers, or the parser."""
-        reader = self._parser if guided is None else guided
-        parse: Callable[[str], ParsedText] = reader.parse
-        formatter: Callable[[], StreamFormatter] = reader.stream_formatter
+        parse: Callable[[str], ParsedText]
+        formatter: Callable[[], StreamFormatter]
+        if guided is not None:
+            parse, formatter = guided.parse, guided.stream_formatter
+        else:
+            parse, formatter = self._parser.parse, self._parser.stream_formatter
+            if prepared is not None and self._takes_definitions:
+                reader = cast("OfferParser", self._parser)
+                parse = partial(reader.parse, definitions=prepared.definitions)
+                formatter = partial(reader.stream_formatter, definitions=prepared.definitions)
         if guided is not None or not self._reads_thinking:
             parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
+        missed_calls = None if prepared is None else prepared.missed_calls
         return TextRequest(transcript, options, guided is not None, parse, formatter, missed_calls)
 
     def _prepare_offer(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
@@ -181,7 +220,7 @@ class RequestMaker:
                 names = [offering.forced]
             missed_calls = MissedCalls(names, self._spell_calls)
         instruction = "\n\n".join([text for text in texts if text])
-        return _Prepared(offering, value, instruction, output, missed_calls)
+        return _Prepared(offering, value, instruction, output, missed_calls, definitions)
 
     def _make_encoder(self) -> DerivedItems:
         return DerivedItems(self._spell_calls)

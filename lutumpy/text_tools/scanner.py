@@ -13,6 +13,10 @@
 #     _text           outside of everything                 _opening_run, _thinking, _in_block
 #     _thinking_open  at the start of a text whose          _thinking
 #                     thinking the prompt has opened
+#     _before_answer  at the start of an answer that may    _whole_answer, or _text
+#                     be calls without a tag
+#     _whole_answer   in such an answer, which is read at   _text, if it is no call
+#                     its end
 #     _thinking       in thinking                           _text
 #     _opening_run    in ``` or ~~~ in the text             _fence_info, or _text if nothing opens
 #     _fence_info     behind it, on the same line           _in_code, _in_block, _info_run, or _text
@@ -28,47 +32,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lutumpy.text_tools.block import Block
-from lutumpy.text_tools.block_tags import BlockTags
-from lutumpy.text_tools.syntax import CallSyntax
-from lutumpy.text_tools.tag_search import TagSearch, check_distinct, end_of
+from lutumpy.text_tools.body_block import BodyBlock
+from lutumpy.text_tools.scan_tags import ScanTags
+from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
 
-__all__ = ["ScanTags", "TextScanner"]
+__all__ = ["TextScanner"]
 
 _BLANKS = re.compile(r"[ \t\r]*")
 _PLAIN_INFO = re.compile(r"[ \t]*[\w+#.-]*[ \t\r]*")
 _RUNS: Mapping[str, re.Pattern[str]] = {"`": re.compile("`+"), "~": re.compile("~+")}
 _INFO_KEPT = 80  # characters of the info that are looked at; longer ones are text
-
-
-class ScanTags:
-    """What a parser looks for in a text.
-
-    Args:
-        syntaxes: How calls are written.
-        thinking: Pairs of texts around thinking, in which nothing is a call.
-
-    Raises:
-        ValueError: tags can't be told apart.
-    """
-
-    __slots__ = ("blocks", "in_fence", "in_info", "in_text", "think_ends", "thinking")
-
-    def __init__(self, syntaxes: Sequence[CallSyntax], thinking: Sequence[tuple[str, str]]) -> None:
-        starts = [syntax.start for syntax in syntaxes]
-        check_distinct(
-            [*starts, *[begin for begin, _ in thinking]], [end for s in syntaxes for end in s.ends]
-        )
-        self.blocks: dict[str, BlockTags] = {s.start: BlockTags(s, starts) for s in syntaxes}
-        self.thinking: dict[str, str] = dict(thinking)
-        self.think_ends: dict[str, TagSearch] = {end: TagSearch([end]) for _, end in thinking}
-        self.in_text: TagSearch = TagSearch([*starts, *self.thinking], r"`{3,}|~{3,}|`+\Z|~+\Z")
-        self.in_info: TagSearch = TagSearch(starts, "\n|`+|~+")
-        self.in_fence: TagSearch = TagSearch(starts)
+_BEGINNING_KEPT = 160  # characters that tell whether an answer may be calls without a tag
+_MAY_BEGIN = frozenset("{[`")
 
 
 @dataclass(slots=True)
@@ -89,7 +69,7 @@ class _Fence:
     in_line: bool
     info: str = ""
     clean: bool = True
-    held: list[str | Block] | None = None
+    held: list[str | Block | BodyBlock] | None = None
 
 
 class TextScanner(TextMachine):
@@ -109,14 +89,19 @@ class TextScanner(TextMachine):
         "_in_span",
         "_line_blank",
         "_opening",
+        "_outside",
         "_run_length",
         "_run_mark",
         "_tags",
         "_think_end",
+        "_whole",
     )
 
     def __init__(self, tags: ScanTags, begins_in: tuple[str, str] | None = None) -> None:
-        super().__init__(self._text if begins_in is None else self._thinking_open)
+        # An answer that may be calls without a tag, as far as it has arrived.
+        self._whole: list[str] = []
+        self._outside = self._before_answer if tags.bare else self._text
+        super().__init__(self._outside if begins_in is None else self._thinking_open)
         self._tags = tags
         # Whether this line is blank so far, which is where a fence may begin or end; and whether
         # it was before the run of marks that is being read.
@@ -128,12 +113,14 @@ class TextScanner(TextMachine):
         self._run_mark = ""
         self._run_length = 0
         self._fence: _Fence | None = None
-        self._block: Block | None = None
+        self._block: Block | BodyBlock | None = None
         self._opening, self._think_end = begins_in or ("", "")
 
     def flush(self) -> str:
         """The text has ended; returns held-back text that isn't part of a call."""
         self._run(self._carry, final=True)
+        if self._whole:
+            self._read_whole_answer()
         block, fence = self._block, self._fence
         if block is not None:
             block.finish(self._carry)
@@ -151,13 +138,14 @@ class TextScanner(TextMachine):
         found = self._tags.in_text.search(text, pos)
         if not final:
             beginning = self._tags.in_text.beginning(text, pos)
-            if beginning < (len(text) if found is None else found.start()):
+            # At the same place stands what may become a tag that begins with marks of a fence.
+            if beginning < len(text) and (found is None or beginning <= found.start()):
                 return self._show_and_wait(text, pos, beginning)
         if found is None:
             return self._emit(text, pos, len(text))
         self._emit(text, pos, found.start())
         token = found.group()
-        if token[0] in _RUNS:
+        if token[0] in _RUNS and token not in self._tags.blocks:
             self._begin_run(token[0], self._opening_run)
             return found.start()
         if self._in_span and self._behind_mark:
@@ -168,8 +156,47 @@ class TextScanner(TextMachine):
             self._thoughts.begin()
             self._state = self._thinking
             return found.end()
-        self._begin_block(token)
+        if token not in self._tags.hidden:
+            self._begin_block(token)
         return found.end()
+
+    def _before_answer(self, text: str, pos: int, final: bool) -> int:
+        """Before an answer that may be calls without a tag (nothing but calls that are offered)."""
+        stop = end_of(SPACE, text, pos)
+        if stop == len(text) and not final:
+            return self._emit(text, pos, stop)
+        begin = self._tags.in_text.at(text, stop) if stop < len(text) else None
+        if begin is None and stop < len(text) and text[stop] in _MAY_BEGIN:
+            if len(text) - stop < _BEGINNING_KEPT and not final:
+                self._waiting = True
+                return self._emit(text, pos, stop)
+            beginning = text[stop : stop + _BEGINNING_KEPT]
+            if any(syntax.begins(beginning, self._tags.tools) for syntax in self._tags.bare):
+                self._state = self._whole_answer
+                return self._emit(text, pos, stop)
+        elif begin is None and not final and self._tags.in_text.begins_at(text, stop):
+            self._waiting = True
+            return self._emit(text, pos, stop)
+        if begin is None or begin not in self._tags.thinking:
+            self._outside = self._text
+        self._state = self._text
+        return self._emit(text, pos, stop)
+
+    def _whole_answer(self, text: str, pos: int, final: bool) -> int:
+        self._whole.append(text[pos:])
+        return len(text)
+
+    def _read_whole_answer(self) -> None:
+        """The answer has ended: it is calls, or text like every other."""
+        answer = "".join(self._whole)
+        self._whole.clear()
+        for syntax in self._tags.bare:
+            calls = syntax.read(answer, self._tags.tools, whole=False)
+            if calls:
+                self.calls.extend(calls)
+                return
+        self._outside = self._state = self._text
+        self._run(answer, final=True)
 
     def _thinking_open(self, text: str, pos: int, final: bool) -> int:
         """Before thinking that the prompt has opened; the model may open it once more."""
@@ -189,7 +216,7 @@ class TextScanner(TextMachine):
         found = search.search(text, pos)
         if found is not None:
             self._thoughts.add(text[pos : found.start()])
-            self._state = self._text
+            self._state = self._outside
             return found.end()
         stop = len(text) if final else search.beginning(text, pos)
         self._thoughts.add(text[pos:stop])
@@ -286,7 +313,8 @@ class TextScanner(TextMachine):
             return stop
         tag = self._tags.in_fence.at(text, stop)
         if tag is not None:
-            self._begin_block(tag)
+            if tag not in self._tags.hidden:
+                self._begin_block(tag)
             return stop + len(tag)
         if not final and self._tags.in_fence.begins_at(text, stop):
             self._waiting = True
@@ -348,8 +376,8 @@ class TextScanner(TextMachine):
         self._state = self._text
         return pos
 
-    def _hold_back(self, fence: _Fence, piece: str | Block) -> None:
-        if isinstance(piece, Block):
+    def _hold_back(self, fence: _Fence, piece: str | Block | BodyBlock) -> None:
+        if not isinstance(piece, str):
             fence.held = [] if fence.held is None else fence.held
             fence.held.append(piece)
             self._line_blank = False
@@ -381,7 +409,7 @@ class TextScanner(TextMachine):
     # --- blocks of calls ---------------------------------------------------------------------
 
     def _begin_block(self, tag: str) -> None:
-        self._block = Block(self._tags.blocks[tag], quoted=self._fence is not None)
+        self._block = self._tags.open_block(tag, quoted=self._fence is not None)
         self._state = self._in_block
 
     def _in_block(self, text: str, pos: int, final: bool) -> int:
@@ -393,7 +421,7 @@ class TextScanner(TextMachine):
             self._end_block(block)
         return pos
 
-    def _end_block(self, block: Block) -> None:
+    def _end_block(self, block: Block | BodyBlock) -> None:
         self._block = None
         fence = self._fence
         if fence is not None:
@@ -410,6 +438,10 @@ class TextScanner(TextMachine):
         else:
             self.calls.extend(block.calls)
             self._count_empty(block.is_empty)
+        if isinstance(block, BodyBlock) and block.thinking_end:
+            self._think_end = block.thinking_end
+            self._thoughts.begin()
+            self._state = self._thinking
         if block.returned:
             self._emit(block.returned, 0, len(block.returned))
 

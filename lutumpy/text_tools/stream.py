@@ -149,10 +149,11 @@ class TextStreamDecoder:
             return
         calls = self._call_formatter.calls
         while self._calls_announced < len(calls):
-            block = call_block(calls[self._calls_announced], self._calls_announced)
+            call = calls[self._calls_announced]
+            block = call_block(call, self._calls_announced)
             out.append(CallDelta(self._calls_announced, "", block.name, block.arguments))
             # What is wrong with other calls depends on whether the answer was cut.
-            if block.problem is None:
+            if block.problem is None and not call.open_ended:
                 out.append(CallDone(self._calls_announced, block))
             self._calls_announced += 1
 

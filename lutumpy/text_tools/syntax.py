@@ -24,6 +24,11 @@ class CallSyntax:
         separator: The text between two calls that share one start tag.
         self_ending: The end of the JSON is the end of the call; a tag in `ends` that follows it is
             left out of the text.
+        around: Tags around calls, which aren't shown.
+        fenced: A Markdown fence may stand around the arguments of a bare name.
+        name_prefix: The text before a bare name that isn't part of it, where a model writes one.
+        text_name: A bare name behind which no call stands, but text of the answer.
+        counted: A bare name may end in `:0`, the place of the call, which isn't part of it.
 
     Raises:
         ValueError: the tags can't be told from the JSON between them.
@@ -37,9 +42,14 @@ class CallSyntax:
     call_id: str | None = None
     separator: str | None = None
     self_ending: bool = False
+    around: tuple[str, ...] = ()
+    fenced: bool = False
+    name_prefix: str = ""
+    text_name: str = ""
+    counted: bool = False
 
     def __post_init__(self) -> None:
-        for tag in (self.start, *self.ends):
+        for tag in (self.start, *self.ends, *self.around):
             _check_tag(tag)
         if not self.ends and not self.self_ending:
             raise ValueError(f"the tag {self.start!r} needs an end tag")
@@ -51,11 +61,35 @@ class CallSyntax:
         """The tags before and behind a call; the second may be empty."""
         return self.start, "" if self.self_ending or not self.ends else self.ends[0]
 
+    def clean_name(self, written: str) -> str:
+        """A bare name as a model wrote it, without what stands around the name of the tool."""
+        name = written.removeprefix(self.name_prefix)
+        if self.counted:
+            before, colon, count = name.rpartition(":")
+            if colon and count.isdecimal():
+                return before
+        return name
+
+    def begins_arguments(self, char: str) -> bool:
+        """Whether arguments may follow a name directly.
+
+        They do behind a line break, and in Mistral's template without `[ARGS]`.
+        """
+        if self.fenced and char in "`~":
+            return True
+        ends_with_line = self.name_end is not None and self.name_end.isspace()
+        return char == "{" and (self.json_calls or ends_with_line)
+
     def spelled(self, name: str, arguments: str) -> str:
         """A call written this way; `arguments` is JSON text."""
         start, end = self.tags
         if self.name_end is not None:
-            return f"{start}{name}{self.name_end}{arguments}{end}"
+            if self.fenced:
+                arguments = f"```json\n{arguments}\n```"
+            written = f"{self.name_prefix}{name}{':0' if self.counted else ''}"
+            if start.endswith(":"):  # a heading: each stands on a line of its own
+                return f"{start} {written}\n{self.name_end} {arguments}"
+            return f"{start}{written}{self.name_end}{arguments}{end}"
         # `<tool_call>` stands on lines of its own where models were trained on it.
         line = "\n" if start.startswith("<") and end else ""
         return f'{start}{line}{{"name": "{name}", "{self.arguments_key}": {arguments}}}{line}{end}'

@@ -1,13 +1,16 @@
-"""`TagToolParser`: calls as JSON between tags."""
+"""`TagToolParser`: calls between tags, in every format that is known by name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lutumpy import ToolDef
+from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.instruction import call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
-from lutumpy.text_tools.scanner import ScanTags, TextScanner
+from lutumpy.text_tools.scan_tags import ScanTags, Syntax
+from lutumpy.text_tools.scanner import TextScanner
+from lutumpy.text_tools.schema_values import known_tools
 from lutumpy.text_tools.syntax import (
     HERMES,
     LLAMA_FUNCTION,
@@ -25,15 +28,15 @@ _EXAMPLE = '{"parameter": "value"}'
 
 
 class TagToolParser:
-    """Reads calls that a model writes as JSON between tags, and instructs it to.
+    """Reads calls that a model writes between tags, and instructs it to.
 
     The text between the tags is one call, or an array of calls; a Markdown fence may stand inside
     or around them. The text in `<think>...</think>` is the answer's reasoning. A code block that
     holds more than calls is text (rules T1 to T3).
 
     Args:
-        tags: Start and end tag, or a `CallSyntax`. Tags must not contain quotes, backslashes,
-            braces, backticks or tildes.
+        tags: Start and end tag of JSON calls, or a syntax. Tags of a `CallSyntax` must
+            not contain quotes, backslashes, braces, backticks or tildes.
         also: Further ways to write calls that are read; the instruction doesn't mention them.
         thinking: Pairs of texts around thinking.
         starts_thinking: The answer begins inside of the first of these pairs, as with templates
@@ -52,26 +55,62 @@ class TagToolParser:
 
     def __init__(
         self,
-        tags: tuple[str, str] | CallSyntax = TOOL_CALL,
+        tags: tuple[str, str] | Syntax = TOOL_CALL,
         *,
-        also: Sequence[CallSyntax] = (),
+        also: Sequence[Syntax] = (),
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> None:
-        syntax = tags if isinstance(tags, CallSyntax) else _make_syntax(tags)
+        syntax = tags if isinstance(tags, (CallSyntax, BodySyntax)) else _make_syntax(tags)
         if starts_thinking and not thinking:
             raise ValueError("starts_thinking=True needs to know the texts around thinking")
-        self.syntax: CallSyntax = syntax
+        self.syntax: Syntax = syntax
         self.thinking: tuple[tuple[str, str], ...] = tuple(thinking)
         self.starts_thinking: bool = starts_thinking
-        self._scan_tags = ScanTags((syntax, *also), self.thinking)
+        self._syntaxes: tuple[Syntax, ...] = (syntax, *also)
+        self._scan_tags = ScanTags(self._syntaxes, self.thinking)
+        # Only what has no types or no tags of its own is read by the offer.
+        self._needs_offer = any(isinstance(one, BodySyntax) for one in self._syntaxes)
+        # The tags for the last offer, made once; one object, so that threads see both or neither.
+        self._for_offer: tuple[Sequence[ToolDef], ScanTags] | None = None
         self._begins_in = self.thinking[0] if starts_thinking else None
+
+    @classmethod
+    def named(
+        cls,
+        name: str,
+        *,
+        also: Sequence[Syntax] = (),
+        thinking: Sequence[tuple[str, str]] | None = None,
+        starts_thinking: bool = False,
+    ) -> TagToolParser:
+        """For a format by its name, or by what vLLM, SGLang or llama.cpp call its parser.
+
+        A server's name that means several formats reads all of them; `lutumpy text-formats` lists
+        the names. `thinking=None` takes the texts that the format's models write.
+
+        Raises:
+            ValueError: no format has this name.
+        """
+        # Imported here: the table makes the syntaxes of every family.
+        from lutumpy.text_tools.formats import find_formats
+
+        formats = find_formats(name)
+        syntaxes = list(dict.fromkeys([one for each in formats for one in each.syntaxes]))
+        if thinking is None:
+            thinking = list(dict.fromkeys([pair for each in formats for pair in each.thinking]))
+        return cls(
+            syntaxes[0],
+            also=(*syntaxes[1:], *also),
+            thinking=thinking,
+            starts_thinking=starts_thinking,
+        )
 
     @classmethod
     def hermes(
         cls,
         *,
-        also: Sequence[CallSyntax] = (),
+        also: Sequence[Syntax] = (),
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
@@ -86,7 +125,7 @@ class TagToolParser:
     def mistral(
         cls,
         *,
-        also: Sequence[CallSyntax] = (),
+        also: Sequence[Syntax] = (),
         thinking: Sequence[tuple[str, str]] = _MISTRAL_THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
@@ -102,7 +141,7 @@ class TagToolParser:
     def llama(
         cls,
         *,
-        also: Sequence[CallSyntax] = (),
+        also: Sequence[Syntax] = (),
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
@@ -122,23 +161,41 @@ class TagToolParser:
 
     def format_instruction(self, definitions: Sequence[ToolDef]) -> str:
         """The instruction: how to call tools, and which there are."""
-        return call_instruction(definitions, self.syntax.spelled("tool_name", _EXAMPLE), self.tags)
+        example = self.syntax.spelled("tool_name", _EXAMPLE)
+        rule = self.syntax.rule if isinstance(self.syntax, BodySyntax) else ""
+        return call_instruction(definitions, example, self.tags, rule)
 
     def format_call(self, name: str, arguments: str) -> str:
         """A call as the instruction says to write it; `arguments` is JSON text."""
         return self.syntax.spelled(name, arguments)
 
-    def parse(self, text: str) -> ParsedText:
-        """The calls in a whole answer, and its text without them. Never raises, for any text."""
-        scanner = TextScanner(self._scan_tags, self._begins_in)
+    def parse(self, text: str, definitions: Sequence[ToolDef] | None = None) -> ParsedText:
+        """The calls in a whole answer, and its text without them. Never raises, for any text.
+
+        Args:
+            text: The answer.
+            definitions: The tools of the offer. Values without types are read by their schemas,
+                and calls without tags by their names: without them, values are texts, and what
+                has no tag is the answer's text.
+        """
+        scanner = TextScanner(self._tags_for(definitions), self._begins_in)
         shown = scanner.feed(text) + scanner.flush()
         calls = tuple(scanner.calls)
         errors = tuple([call.detail for call in calls if call.detail is not None])
         return ParsedText(shown, calls, errors, scanner.take_reasoning(), scanner.empty_blocks)
 
-    def stream_formatter(self) -> CallStreamFormatter:
-        """A new formatter for one answer, which also knows its calls."""
-        return TextScanner(self._scan_tags, self._begins_in)
+    def stream_formatter(self, definitions: Sequence[ToolDef] | None = None) -> CallStreamFormatter:
+        """A new formatter for one answer, which also knows its calls; `parse` has the arguments."""
+        return TextScanner(self._tags_for(definitions), self._begins_in)
+
+    def _tags_for(self, definitions: Sequence[ToolDef] | None) -> ScanTags:
+        if definitions is None or not self._needs_offer:
+            return self._scan_tags
+        known = self._for_offer
+        if known is None or known[0] is not definitions:
+            tags = ScanTags(self._syntaxes, self.thinking, known_tools(definitions))
+            known = self._for_offer = (definitions, tags)
+        return known[1]
 
     def __repr__(self) -> str:
         return f"TagToolParser({self.tags!r})"

@@ -13,17 +13,23 @@ import pytest
 from each_case import each
 from text_toolkit import Tools, answers, asked, call
 
-from lutumpy import NeedsTools
+from lutumpy import NeedsTools, ToolDef
 from lutumpy.adapters.openai.history_encoder import HistoryEncoder
 from lutumpy.testing import Reply, ScriptedModel
-from lutumpy.text_tools import TagToolParser, TextTools
+from lutumpy.text_tools import TagToolParser, TextTools, text_formats
+from lutumpy.text_tools import action_syntax as action_module
 from lutumpy.text_tools import block as block_module
+from lutumpy.text_tools import body_block as body_module
+from lutumpy.text_tools import escaped_syntax as escaped_module
 from lutumpy.text_tools import guided_answer as guided_module
 from lutumpy.text_tools import json_scanner as json_module
+from lutumpy.text_tools import keyed_syntax as keyed_module
+from lutumpy.text_tools import python_syntax as python_module
 from lutumpy.text_tools import scanner as scanner_module
 from lutumpy.text_tools import tag_search as tags_module
 from lutumpy.text_tools import text_machine as machine_module
 from lutumpy.text_tools import thinking as thinking_module
+from lutumpy.text_tools import xml_syntax as xml_module
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 
@@ -89,8 +95,16 @@ class Counting:
         self.work[0] += 1 if found is None else found.end() - pos + 1
         return found
 
-    def fullmatch(self, text: str) -> Any:
-        return self._count(self.pattern.fullmatch(text), text, 0)
+    def fullmatch(self, text: str, pos: int = 0) -> Any:
+        return self._count(self.pattern.fullmatch(text, pos), text, pos)
+
+    def sub(self, new: Any, text: str) -> str:
+        self.work[0] += len(text)
+        return self.pattern.sub(new, text)
+
+    def split(self, text: str) -> list[Any]:
+        self.work[0] += len(text)
+        return self.pattern.split(text)
 
     def _count(self, found: Any, text: str, pos: int) -> Any:
         self.work[0] += (len(text) if found is None else found.end()) - pos + 1
@@ -108,6 +122,12 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         guided_module,
         machine_module,
         thinking_module,
+        action_module,
+        body_module,
+        escaped_module,
+        keyed_module,
+        python_module,
+        xml_module,
     ):
         for name, value in list(vars(module).items()):
             if isinstance(value, re.Pattern):
@@ -162,6 +182,39 @@ def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: 
     # A tag's length may be held back and looked at again with every piece.
     assert whole <= 2.2 * half + 500
     assert whole <= 40 * len(texts[1])
+
+
+@pytest.mark.parametrize("size", [3, 1_000_000], ids=["pieces", "whole"])
+def test_s3_every_format_is_linear(work: list[int], size: int) -> None:
+    definitions = [ToolDef("a", "", {"type": "object", "properties": {"x": {"type": "string"}}})]
+    for one in text_formats():
+        parser = TagToolParser.named(one.name)
+
+        class Offered:
+            """The parser, with the offer."""
+
+            def stream_formatter(self, parser: TagToolParser = parser) -> Any:
+                return parser.stream_formatter(definitions)
+
+        call = one.syntaxes[0].spelled("a", '{"x": "y"}')
+        start = one.syntaxes[0].start
+        half = call[: len(call) // 2]
+        for prefix, unit in (
+            ("", call),
+            ("", start or call[0]),
+            ("", half),
+            (half, "</parameter>"),
+            (half, " "),
+            (half, "'"),
+            (half, call[-9:]),
+            (start, "[{"),
+            (start, "<"),
+        ):
+            few, many = (
+                spent(work, Offered, prefix + unit * (length // len(unit)), size)
+                for length in (1_000, 2_000)
+            )
+            assert many <= 2.3 * few + 1_000, (one.name, prefix, unit, few, many)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000_000], ids=["letters", "pieces", "whole"])

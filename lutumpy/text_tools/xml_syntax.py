@@ -1,0 +1,269 @@
+"""Calls whose arguments are elements: `<parameter=city>Oslo</parameter>`, and their kin."""
+
+# One value says how a family spells the elements. Two things are hard:
+#
+# - Nothing in a value is escaped, so it may hold its own end tag. An end tag ends a value only
+#   where the next element follows it, or the end of the call; other text between two arguments
+#   belongs to no format.
+# - A value has no type. It is read by the tool's schema (`schema_values`), but where the element
+#   itself says that it is a text or JSON.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lutumpy.plain import json_values
+from lutumpy.text_tools.body_syntax import BodySyntax
+from lutumpy.text_tools.protocol import ParsedCall
+from lutumpy.text_tools.schema_values import KnownTools, write_arguments
+
+__all__ = ["XmlSyntax"]
+
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[\w.:-]+")
+_HEADER = re.compile(r"""\s*["']?([^\s"'<>]+)["']?\s*(?:string="(true|false)")?\s*/?""")
+
+
+class _Unreadable(Exception):
+    """What is wrong with a call, and its name as far as it is known."""
+
+    def __init__(self, name: str, problem: str, *, cut: bool = False) -> None:
+        super().__init__(problem)
+        self.name: str = name
+        self.problem: str = problem
+        self.cut: bool = cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XmlSyntax(BodySyntax):
+    """One way to write calls as elements.
+
+    Attributes:
+        call: The texts before and behind a name; `None` where the start tag stands before it.
+        name_end: The text behind the name where `call` is `None`; empty where the first element
+            or white space ends it.
+        call_end: The text behind the arguments of a call; empty where the end tag of the block is.
+        key: The texts before and behind the key of an argument.
+        value_start: The text between `key` and the value, where there is one.
+        value_end: The text behind a value; `{key}` in it stands for the key.
+        lines: A value stands on lines of its own, so one line break at each end isn't part of it.
+        marks_texts: The element of an argument says `string="true"` or `string="false"`.
+        tool: The start tag is the element of this tool, so that no name follows.
+        of_each_tool: The start tags are made of the names that are offered: `<name>`.
+    """
+
+    call: tuple[str, str] | None = None
+    name_end: str = ""
+    call_end: str = ""
+    key: tuple[str, str] = ("<parameter=", ">")
+    value_start: str = ""
+    value_end: str = "</parameter>"
+    lines: bool = True
+    marks_texts: bool = False
+    tool: str = ""
+    of_each_tool: bool = False
+
+    @property
+    def rule(self) -> str:
+        """How an instruction says to write the arguments."""
+        return (
+            "in place of the argument shown one for each argument of the tool, all of which fit "
+            "its JSON Schema: texts as they are, other values as JSON"
+        )
+
+    def quotes(self, tools: KnownTools) -> Mapping[str, str]:
+        """A value is a quoted text, from its key or its own mark on."""
+        if "{key}" not in self.value_end:
+            return {self.value_start or self.key[0]: self.value_end}
+        schema: Mapping[str, Any] = tools[self.tool].input_schema if self.tool in tools else {}
+        return {
+            f"{self.key[0]}{key}{self.key[1]}": self.value_end.replace("{key}", key)
+            for key in schema.get("properties") or ()
+        }
+
+    def behind_quotes(self) -> tuple[str, ...]:
+        """The next element, or an end."""
+        tags = [self.key[0], *([self.call_end] if self.call_end else []), *self.ends]
+        # `<` alone begins all the others.
+        return ("<",) if "<" in tags else tuple(dict.fromkeys(tags))
+
+    def for_offer(self, tools: KnownTools) -> Sequence[BodySyntax]:
+        """One syntax for each tool, where the tools' names are the tags."""
+        if not self.of_each_tool:
+            return [self]
+        return [
+            replace(self, start=f"<{name}>", ends=(f"</{name}>",), tool=name, of_each_tool=False)
+            for name in tools
+        ]
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def spelled(self, name: str, arguments: str) -> str:
+        """A call written this way; `arguments` is JSON text."""
+        try:
+            values = json_values.decode(arguments)
+        except (ValueError, RecursionError):
+            values = {}
+        if not isinstance(values, dict):
+            values = {}
+        line = "\n" if self.lines else ""
+        written = "".join([self._spell_value(str(key), value) for key, value in values.items()])
+        if self.of_each_tool or self.tool:
+            return f"<{name}>\n{written}</{name}>"
+        start, end = self.tags
+        if self.call is None:
+            return f"{start}{name}{self.name_end}\n{written}{end}"
+        before, behind = self.call
+        return f"{start}\n{before}{name}{behind}{line}{written}{self.call_end}\n{end}"
+
+    def _spell_value(self, key: str, value: Any) -> str:
+        is_text = isinstance(value, str)
+        text = value if is_text else json_values.encode_text(value)
+        before, behind = self.key
+        if self.marks_texts:
+            behind = f'" string="{"true" if is_text else "false"}">'
+        line = "\n" if self.lines else ""
+        end = self.value_end.replace("{key}", key)
+        return f"{before}{key}{behind}{self.value_start}{line}{text}{line}{end}\n"
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def read(self, body: str, tools: KnownTools, *, whole: bool) -> list[ParsedCall] | None:
+        """The calls in the text of a block; the last may be one that can't be read."""
+        calls: list[ParsedCall] = []
+        pos = _skip_space(body, 0)
+        while pos < len(body) or (self.call is None and not calls):
+            begin = pos
+            try:
+                call, pos = self._read_call(body, pos, tools, whole=whole)
+            except _Unreadable as error:
+                written = body[begin:].strip()
+                if error.cut and not whole:
+                    calls.append(self.cut(error.name, written))
+                else:
+                    calls.append(self.unreadable(error.name, written, error.problem))
+                break
+            calls.append(call)
+            pos = _skip_space(body, pos)
+        if not calls and not whole:
+            return [self.cut("", "")]
+        return calls
+
+    def _read_call(
+        self, body: str, pos: int, tools: KnownTools, *, whole: bool
+    ) -> tuple[ParsedCall, int]:
+        name, pos = self._read_name(body, pos)
+        values: dict[str, str] = {}
+        texts: dict[str, str] = {}
+        ended_by_block = not self.call_end
+        while True:
+            pos = _skip_space(body, pos)
+            if self.call_end and body.startswith(self.call_end, pos):
+                pos += len(self.call_end)
+                break
+            if pos == len(body):
+                if whole:
+                    break
+                raise _Unreadable(name, "its end is missing", cut=True)
+            if not body.startswith(self.key[0], pos):
+                is_cut = self._is_beginning(body[pos:])
+                raise _Unreadable(name, f"{body[pos : pos + 30]!r} is no argument", cut=is_cut)
+            key, mark, value, pos = self._read_argument(body, pos, name)
+            if key in values or key in texts:
+                raise _Unreadable(name, f"it has more than one argument {key!r}")
+            (texts if mark == "true" else values)[key] = value
+        if ended_by_block and not whole:
+            raise _Unreadable(name, "its end is missing", cut=True)
+        return ParsedCall(name, _write_all(name, values, texts, tools)), pos
+
+    def _is_beginning(self, rest: str) -> bool:
+        """Whether a text is the beginning of what may stand between two arguments."""
+        return any(tag.startswith(rest) for tag in (self.key[0], self.call_end) if tag)
+
+    def _read_name(self, body: str, pos: int) -> tuple[str, int]:
+        if self.tool:
+            return self.tool, pos
+        if self.call is None:
+            found = _NAME.match(body, pos)
+            if found is None:
+                raise _Unreadable("", "it has no name", cut=pos == len(body))
+            name, pos = found.group(), found.end()
+            if not body.startswith(self.name_end, pos):
+                raise _Unreadable(name, f"{self.name_end!r} is missing", cut=pos == len(body))
+            return name, pos + len(self.name_end)
+        before, behind = self.call
+        if not body.startswith(before, pos):
+            is_cut = before.startswith(body[pos:])
+            raise _Unreadable("", f"expected {before!r}", cut=is_cut)
+        end = body.find(behind, pos + len(before))
+        if end < 0:
+            raise _Unreadable("", f"{behind!r} is missing", cut=True)
+        header = _HEADER.fullmatch(body[pos + len(before) : end])
+        if header is None:
+            raise _Unreadable("", "its name can't be read")
+        return header.group(1), end + len(behind)
+
+    def _read_argument(self, body: str, pos: int, name: str) -> tuple[str, str, str, int]:
+        """The key of an argument, its mark of a text, its value, and the place behind it."""
+        before, behind = self.key
+        behind = ">" if self.marks_texts else behind
+        end = body.find(behind, pos + len(before))
+        if end < 0:
+            raise _Unreadable(name, f"{behind!r} is missing", cut=True)
+        header = _HEADER.fullmatch(body[pos + len(before) : end])
+        if header is None:
+            raise _Unreadable(name, "the key of an argument can't be read")
+        pos = end + len(behind)
+        if self.value_start:
+            pos = _skip_space(body, pos)
+            if not body.startswith(self.value_start, pos):
+                is_cut = self.value_start.startswith(body[pos:])
+                raise _Unreadable(name, f"{self.value_start!r} is missing", cut=is_cut)
+            pos += len(self.value_start)
+        key = header.group(1)
+        stop, behind_value = self._find_value_end(body, pos, key)
+        if stop < 0:
+            raise _Unreadable(name, f"the end of the argument {key!r} is missing", cut=True)
+        return key, header.group(2) or "", self._trim(body[pos:stop]), behind_value
+
+    def _find_value_end(self, body: str, pos: int, key: str) -> tuple[int, int]:
+        end_tag = self.value_end.replace("{key}", key)
+        stop = body.find(end_tag, pos)
+        while stop >= 0:
+            behind = stop + len(end_tag)
+            next_pos = _skip_space(body, behind)
+            if next_pos == len(body) or body.startswith(self.key[0], next_pos):
+                return stop, behind
+            if self.call_end and body.startswith(self.call_end, next_pos):
+                return stop, behind
+            if self._is_beginning(body[next_pos : next_pos + 60]) and len(body) - next_pos < 60:
+                return stop, behind
+            stop = body.find(end_tag, behind)
+        return -1, -1
+
+    def _trim(self, value: str) -> str:
+        if not self.lines:
+            return value
+        return value.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
+
+
+def _write_all(
+    name: str, values: Mapping[str, str], texts: Mapping[str, str], tools: KnownTools
+) -> str:
+    """The JSON text of arguments, some of which are said to be texts."""
+    written = write_arguments(name, values, tools)
+    if not texts:
+        return written
+    members = ", ".join(
+        f"{json_values.encode_text(key)}: {json_values.encode_text(text)}"
+        for key, text in texts.items()
+    )
+    return "{" + members + "}" if not values else f"{written[:-1]}, {members}}}"
+
+
+def _skip_space(text: str, pos: int) -> int:
+    found = _SPACE.match(text, pos)
+    return pos if found is None else found.end()

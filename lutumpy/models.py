@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ToolMetadata,
         ToolResults,
         Usage,
+        Verbatim,
     )
     from lutumpy.core.model import (
         Model,
@@ -95,6 +96,7 @@ __all__ = [
     "TurnOptions",
     "Unsettled",
     "Usage",
+    "Verbatim",
     "check_model",
     "checked_structured",
     "dump_item",
@@ -132,6 +134,7 @@ _HOMES = homes_of(
             "ToolMetadata",
             "ToolResults",
             "Usage",
+            "Verbatim",
         ],
         "lutumpy.core.model": [
             "Model",

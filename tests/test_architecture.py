@@ -73,12 +73,15 @@ DOORS = {
     "lutumpy.adapters.gemini",
     "lutumpy.adapters.ollama",
     "lutumpy.adapters.openai",
+    "lutumpy.adapters.writing",  # for who adds an API, and so are the other two
     "lutumpy.apis",
     "lutumpy.doctor",
+    "lutumpy.doctor.writing",
     "lutumpy.errors",
     "lutumpy.hooks",
     "lutumpy.models",
     "lutumpy.rules.shape",  # for who adds an API
+    "lutumpy.rules.writing",
     "lutumpy.streaming",
     "lutumpy.testing.wire",
     "lutumpy.tools",

@@ -206,6 +206,10 @@ DOORS = (
 )
 
 
+WRITING = tuple(f"lutumpy.{part}.writing" for part in ("adapters", "rules", "doctor"))
+"""The doors for packages that add an API."""
+
+
 def public_modules() -> list[str]:
     """The root, its doors, the adapters, and the opt-in packages."""
     package = ROOT / "lutumpy"
@@ -221,6 +225,7 @@ def public_modules() -> list[str]:
     return [
         "lutumpy",
         *DOORS,
+        *WRITING,
         *sorted(
             name
             for name in {*names} - {*DOORS}

@@ -36,10 +36,12 @@ def items(value: Any) -> list[Any] | tuple[Any, ...]:
 
 
 def is_array(value: Any) -> bool:
+    """Whether a value is a JSON array."""
     return isinstance(value, (list, tuple))
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a JSON number: no boolean."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from lutumpy import AdapterError, AssistantTurn, Transcript, TranscriptError, Usage
 from lutumpy.apis import ApiRow
 from lutumpy.doctor import Problem
-from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.mending import drop_entry, mend_each
+from lutumpy.doctor.writing import Editor, drop_entry, mend_each
 from lutumpy.models import (
     CallBlock,
     Item,

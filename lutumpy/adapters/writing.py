@@ -1,0 +1,74 @@
+"""For who writes the adapter of an API: a model over HTTP, and what all adapters share.
+
+An adapter whose API has no SDK derives from `HttpModel`, which sends through an `HttpTransport`: it
+keeps connections, tries again as the SDKs do, and reads streams. `HistoryReading` is for the reader
+of its histories.
+"""
+
+from __future__ import annotations
+
+from lutumpy.adapters.http_model import HttpModel
+from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
+from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
+from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.request_options import request_options
+from lutumpy.adapters.sdk_body import (
+    Fields,
+    add_extra,
+    body_dict,
+    checked_offer,
+    checked_transcript,
+    history_list,
+)
+from lutumpy.adapters.sdk_model import RequestDefaults
+from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.tool_settings import settings_of
+from lutumpy.adapters.unknown_calls import UnknownCalls, deltas_of_waiting, unknown_call
+from lutumpy.core.items import describe
+from lutumpy.core.parts import raw_value, sendable
+from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.plain.json_values import (
+    clean_text,
+    decode,
+    encode,
+    encode_text,
+    holds_non_finite,
+    parse_arguments,
+)
+
+__all__ = [
+    "SEARCH_CALL",
+    "Entry",
+    "Fields",
+    "HistoryReading",
+    "HttpModel",
+    "HttpTransport",
+    "RequestDefaults",
+    "StreamFormat",
+    "UnknownCalls",
+    "add_extra",
+    "body_dict",
+    "checked_offer",
+    "checked_transcript",
+    "clean_text",
+    "decode",
+    "deltas_of_waiting",
+    "describe",
+    "encode",
+    "encode_text",
+    "error_body",
+    "event_object",
+    "history_list",
+    "holds_non_finite",
+    "image_part",
+    "parse_arguments",
+    "raw_value",
+    "reply_object",
+    "request_options",
+    "sendable",
+    "settings_of",
+    "status_of",
+    "text_only",
+    "unknown_call",
+]

@@ -10,7 +10,7 @@ from text_toolkit import Tools, asked, call
 
 from lutumpy import Finished, NeedsTools, ToolRequirement
 from lutumpy.testing import Reply, ScriptedModel
-from lutumpy.text_tools import TagToolParser, TextTools
+from lutumpy.text_tools import TagToolParser, TextTools, text_formats
 
 A = '{"name": "a", "args": {"x": 1}}'
 B = '{"name": "b", "args": {"y": [2]}}'
@@ -181,3 +181,23 @@ def test_a_guided_answer_that_is_none_is_told_in_its_own_form() -> None:
         f"<tool_call>{OSLO}</tool_call>", ToolRequirement.at_least_one(), guided=True
     ):
         assert '{"answer": [{"name": "weather"' in the_issue(outcome).detail
+
+
+def test_a_required_call_in_another_format_than_the_named_one_is_told_or_right_C7() -> None:
+    """For every format: a lapse into another one is never another call, and never silent."""
+    silent = []
+    for one in text_formats():
+        parser = TagToolParser.named(one.name)
+        for text in FOREIGN:
+            llm = TextTools(ScriptedModel([Reply(text=text)]), parser=parser)
+            turn = asked().text_turn(llm, tools=Tools, require=ToolRequirement.at_least_one())
+            outcome = turn.collect_sync()
+            if not isinstance(outcome, NeedsTools):
+                silent.append((one.name, text))
+                continue
+            for found in outcome.round.calls:
+                assert found.metadata.name == "weather"
+                assert json.loads(found.metadata.arguments) == {"city": "Oslo"}
+            assert outcome.round.calls or outcome.round.issues
+            outcome.round.discard()
+    assert silent == []

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from each_case import each
 
 import lutumpy
 
@@ -100,7 +101,7 @@ async def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
         printed = output.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@each("page", PAGES, name_of)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
         if re.match(r"[a-z]+:", target):
@@ -327,7 +328,7 @@ def test_every_rule_that_is_named_is_written_down() -> None:
     assert len(written) == len(set(written))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@each("page", PAGES, name_of)
 def test_a_page_has_one_title_and_no_level_left_out(page: Path) -> None:
     levels = [
         len(marks) for marks in re.findall(r"^(#+) ", FENCE.sub("", page.read_text()), re.MULTILINE)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from each_case import each
 from test_docs import PAGES, ROOT, blocks, name_of
 
 Loop = tuple[int, str, list[ast.AST]]
@@ -82,7 +83,7 @@ def undispatched(source: str, line: int = 1) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@each("page", PAGES, name_of)
 def test_every_loop_of_a_page_dispatches_by_tool(page: Path) -> None:
     found = [
         line

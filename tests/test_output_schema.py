@@ -10,6 +10,7 @@ from typing import Any
 import anthropic as anthropic_sdk
 import openai as openai_sdk
 import pytest
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -259,7 +260,7 @@ def test_equal_schemas_send_equal_bytes_A4() -> None:
 
 @every_api
 @every_way
-@pytest.mark.parametrize(("schema", "value", "wrapped"), SHAPES)
+@each("schema, value, wrapped", SHAPES)
 def test_every_shape_is_read_wrapped_and_bare(
     schema: dict[str, Any], value: Any, wrapped: bool, structured: str, api: str
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
+from each_case import each
 from every_api import ADAPTERS, CHECKS, FORCES, choice_of, tool_names, tools_of
 from every_client import sync_model_at
 from hypothesis import example, given
@@ -150,9 +151,7 @@ TYPES: list[tuple[Any, Any, Any, bool]] = [
 
 @every_api
 @pytest.mark.parametrize("structured", ["native", "tool"])
-@pytest.mark.parametrize(
-    ("value_type", "data", "value", "wrapped"), TYPES, ids=lambda v: getattr(v, "__name__", None)
-)
+@each("value_type, data, value, wrapped", TYPES)
 def test_every_value_type_is_read_wrapped_and_bare(
     value_type: Any, data: Any, value: Any, wrapped: bool, structured: str, api: str
 ) -> None:

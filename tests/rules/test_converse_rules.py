@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from counting import calls_made
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -107,9 +108,7 @@ def test_a_valid_request_has_no_problem_of_any_kind() -> None:
 VIOLATIONS = rows("violations_converse.jsonl")
 
 
-@pytest.mark.parametrize(
-    "row", VIOLATIONS, ids=[f"{row['rule']}-{n}" for n, row in enumerate(VIOLATIONS)]
-)
+@each("row", VIOLATIONS, lambda row: row["rule"])
 def test_each_rule_refuses_in_the_providers_words(row: Json) -> None:
     found = refused(check_request(edited(row["path"], row.get("value", ...))))
     assert (row["rule"], row["message"]) in [(p.rule, p.message) for p in found]

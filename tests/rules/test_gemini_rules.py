@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from counting import calls_made
+from each_case import each
 
 from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
@@ -105,9 +106,7 @@ def test_both_spellings_of_fields_and_words_in_any_case_are_one() -> None:
     assert problem.rule == "gemini.results_count"
 
 
-@pytest.mark.parametrize(
-    "row", VIOLATIONS, ids=[f"{row['rule']}-{n}" for n, row in enumerate(VIOLATIONS)]
-)
+@each("row", VIOLATIONS, lambda row: row["rule"])
 def test_each_rule_refuses_in_the_apis_words(row: Json) -> None:
     found = refused(check_request(broken(row)))
     assert (row["rule"], row["message"]) in [(problem.rule, problem.message) for problem in found]
@@ -438,7 +437,7 @@ def test_versions_are_read_from_names() -> None:
     assert signs_calls("gemini-3.6-flash") is True
 
 
-@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["model"])
+@each("row", RECORDED, lambda row: row["model"])
 def test_names_of_models_that_answered_are_well_spelled(row: Json) -> None:
     assert is_misspelled(row["model"]) is (row["status"] == 404)
 

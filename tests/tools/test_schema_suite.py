@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from each_case import each
 
 from lutumpy import DeclarationError, DynamicTool, InvalidArgumentsError, ToolMetadata, Toolset
 
@@ -97,7 +98,7 @@ LEAVES_THE_DOCUMENT = {
 }
 
 
-@pytest.mark.parametrize(("draft", "file"), FILES)
+@each("draft, file", FILES)
 def test_every_case_of_the_suite_is_decoded_as_it_says_Y2(draft: str, file: str) -> None:
     wrong = []
     for group in GROUPS:

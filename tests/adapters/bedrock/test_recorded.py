@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -128,7 +129,7 @@ def test_the_next_request_holds_the_answer_as_it_came(row: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("row", WHOLE, ids=name_of)
+@each("row", WHOLE, name_of)
 def test_the_other_apis_take_the_conversation(row: dict[str, Any], other: Any) -> None:
     """Rule R2."""
     transcript = Transcript.from_messages(API, row["request"]["messages"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from counting import calls_made
+from each_case import each
 from google.genai import types
 from profiles import examples
 
@@ -144,8 +145,8 @@ REFUSED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("pieces", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("beside", [[], [number("$.fine")]])
+@each("pieces", REFUSED.values())
 def test_pieces_that_have_no_place_are_an_issue_C1_C2_R3(
     pieces: list[Any], beside: list[Any]
 ) -> None:

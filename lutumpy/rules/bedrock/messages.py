@@ -45,8 +45,8 @@ __all__ = ["WHERE", "check_messages", "check_request", "thinking_of"]
 WHERE = "messages.{}"
 PARAMETERS = (
     "modelId messages system inferenceConfig toolConfig guardrailConfig "
-    "additionalModelRequestFields promptVariables additionalModelResponseFieldPaths "
-    "requestMetadata performanceConfig projectIdentifier serviceTier outputConfig"
+    "projectIdentifier additionalModelRequestFields promptVariables "
+    "additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig"
 ).split()
 """The members of a request. The model stands in its path; a program hands it to the SDK as
 `modelId`."""

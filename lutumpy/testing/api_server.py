@@ -102,6 +102,10 @@ class ApiServer:
         api: The API.
         models: The models that requests of this API's maker have named, in order; shared by the
             APIs of one maker.
+
+    Attributes:
+        is_new_account: Whether the vendor treats the account as a new one, for which it refuses
+            more.
     """
 
     request_id_header: ClassVar[str] = "x-request-id"
@@ -126,6 +130,7 @@ class ApiServer:
         self.api: Api = api
         self.models = models
         self.rules: ApiRules = serving(api, "rules")
+        self.is_new_account: bool = False
 
     # --- Where it listens ------------------------------------------------------------------------
 

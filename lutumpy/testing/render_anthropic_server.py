@@ -1,4 +1,4 @@
-"""Messages at the test server: signed thinking, threads, models, and counts of tokens."""
+"""Messages at the test server: signed and bound thinking, threads, models, counts of tokens."""
 
 # A thread is a conversation that the API holds. Each of its answers is a place to go on from, once:
 #
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import check_request
+from lutumpy.rules.anthropic.models import BINDING_CONTROLS
 from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
 from lutumpy.testing.api_server import (
     NO_HEADERS,
@@ -31,6 +32,7 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
+from lutumpy.testing.bound_thinking import BoundThinking, Judged, is_enforced
 from lutumpy.testing.lists import count_tokens, index_after, write_page
 from lutumpy.testing.replies import Failure
 
@@ -82,6 +84,9 @@ class MessagesServer(ApiServer):
         super().__init__(api, models)
         # Thinking texts by the signature that was given with them.
         self._signed: dict[str, str] = {}
+        self._bound = BoundThinking()
+        # The reasoning of requests in flight, and what the answer tells of it, by their identity.
+        self._judged: dict[int, tuple[Judged, list[Json] | None]] = {}
         # By the id of the answer that a thread ends with.
         self._threads: dict[str, Thread] = {}
 
@@ -146,7 +151,7 @@ class MessagesServer(ApiServer):
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found
         if not continues_thread(body):
-            return found
+            return found + self._judge_thinking(body, betas, keeps=not is_counted)
         previous = body["thread"]["previous_message_id"]
         thread = self._threads.get(previous)
         refusal = _refuse_thread(thread, previous)
@@ -164,13 +169,63 @@ class MessagesServer(ApiServer):
         self, thread: Thread, body: Mapping[str, Any], betas: list[str]
     ) -> list[Problem]:
         """The problems of the request that says all of what a thread and its continuation say."""
-        whole = {key: value for key, value in body.items() if key != "thread"}
-        whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
+        whole = _join_thread(thread, body)
         found = check_request(whole, issued=self._signed, betas=betas)
         if body["messages"]:
             return found
         # It ends with the answer that is to go on, which isn't a prefill of the user's.
         return [problem for problem in found if not problem.rule.startswith("anthropic.prefill")]
+
+    def _judge_thinking(
+        self, body: Mapping[str, Any], betas: list[str], *, keeps: bool
+    ) -> list[Problem]:
+        """The refusal of reasoning that is bound to another conversation, if there is one; what the
+        answer says of it is kept until it is written.
+        """
+        refusal = _refuse_binding(body, betas)
+        if refusal is not None:
+            return [refusal]
+        judged = self._bound.judge(body)
+        behavior = _binding_of(body).get("prefix_mismatch_behavior")
+        dropped, allowed = judged.mismatched, judged.differing
+        if behavior == "drop_block":
+            allowed = ()
+        elif is_enforced(body.get("model"), new_account=self.is_new_account):
+            if dropped:
+                message = (
+                    f"{dropped[0]}: Invalid `signature` in `thinking` block. The block is bound to "
+                    "a different conversation. Remove the block, or set "
+                    '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+                )
+                rule = "anthropic.thinking_bound"
+                return [Problem(rule, dropped[0], message, "refused")]
+        else:
+            dropped = ()
+        told = [_transformation("thinking_dropped", path, "model") for path in judged.hidden]
+        told += [_transformation("thinking_dropped", path, "prefix") for path in dropped]
+        told += [_transformation("thinking_mismatch_allowed", path, "prefix") for path in allowed]
+        if keeps:
+            self._judged[id(body)] = judged, told if BINDING_CONTROLS in betas else None
+        return []
+
+    def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
+        told = self._told_of(body)
+        return answer if told is None else {**answer, "input_transformations": told}
+
+    def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
+        told = self._told_of(body)
+        if told is None:
+            return events
+        return [
+            {**event, "message": {**event["message"], "input_transformations": told}}
+            if event.get("type") == "message_start"
+            else event
+            for event in events
+        ]
+
+    def _told_of(self, body: Mapping[str, Any]) -> list[Json] | None:
+        """What was made of the request's reasoning, where it asks to be told."""
+        return self._judged.get(id(body), (None, None))[1]
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
@@ -179,10 +234,19 @@ class MessagesServer(ApiServer):
         for block in objects(answer.get("content")):
             if block.get("type") == "thinking" and isinstance(block.get("signature"), str):
                 self._signed[block["signature"]] = block.get("thinking", "")
+        self._remember_bound(body, answer)
         if body.get("thread") is not None and isinstance(answer.get("id"), str):
             self._keep_thread(body, answer)
 
+    def _remember_bound(self, body: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Keep what new reasoning was made with; where a thread goes on, all of the thread."""
+        thread = self._continued_by(body)
+        whole = body if thread is None else _join_thread(thread, body)
+        shown = self._bound.judge(whole).shown
+        self._bound.remember(whole, answer.get("content"), shown)
+
     def release(self, body: Any) -> None:
+        self._judged.pop(id(body), None)
         thread = self._continued_by(body)
         if thread is not None:
             thread.is_in_flight = False
@@ -209,6 +273,44 @@ class MessagesServer(ApiServer):
         self._threads[answer["id"]] = Thread(
             [*messages, turn], _without_cache_control(fixed), stop in UNFINISHED
         )
+
+
+def _binding_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`thinking.block_binding` of a request; empty if it has none."""
+    thinking = body.get("thinking")
+    binding = thinking.get("block_binding") if isinstance(thinking, Mapping) else None
+    return binding if isinstance(binding, Mapping) else {}
+
+
+def _refuse_binding(body: Mapping[str, Any], betas: list[str]) -> Problem | None:
+    """Why a request can't say what happens to reasoning of another conversation [documentation];
+    the words are made up after the API's manner.
+    """
+    thinking = body.get("thinking")
+    if not isinstance(thinking, Mapping) or thinking.get("block_binding") is None:
+        return None
+    where = "thinking.block_binding"
+    if BINDING_CONTROLS not in betas:
+        words = "Extra inputs are not permitted"
+    elif thinking.get("type") == "disabled":
+        words = "can't be set when thinking is disabled"
+    elif _binding_of(body).get("prefix_mismatch_behavior") not in (None, "error", "drop_block"):
+        where = f"{where}.prefix_mismatch_behavior"
+        words = "Input should be 'error' or 'drop_block'"
+    else:
+        return None
+    return Problem("anthropic.thinking", where, f"{where}: {words}", "refused")
+
+
+def _transformation(kind: str, path: str, check: str) -> Json:
+    return {"type": kind, "path": path, "reason": f"{check}_binding_mismatch"}
+
+
+def _join_thread(thread: Thread, body: Mapping[str, Any]) -> Json:
+    """The request that says all of what a thread and its continuation say."""
+    whole = {key: value for key, value in body.items() if key != "thread"}
+    whole.update(thread.fixed, messages=[*thread.messages, *body["messages"]])
+    return whole
 
 
 def _refuse_thread(thread: Thread | None, previous: str) -> Problem | None:

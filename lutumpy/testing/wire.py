@@ -84,7 +84,11 @@ class WireRequest:
 
 
 def serve(
-    script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
+    script: Iterable[Entry] | None = (),
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    new_account: bool = False,
 ) -> WireServer:
     """A server to be entered: `with serve([...]) as server:` or `async with`.
 
@@ -93,11 +97,13 @@ def serve(
             says so. With None every valid request is answered with `Reply(text="OK")`.
         host: Address to listen on.
         port: Port to listen on, 0 for a free one.
+        new_account: Whether a model that refuses reasoning of another conversation for new accounts
+            alone refuses it here; those that do for everybody always do.
 
     Raises:
         OSError: On entering, if the port is taken.
     """
-    return WireServer(script, host=host, port=port)
+    return WireServer(script, host=host, port=port, new_account=new_account)
 
 
 class WireServer:
@@ -106,7 +112,12 @@ class WireServer:
     """
 
     def __init__(
-        self, script: Iterable[Entry] | None = (), *, host: str = "127.0.0.1", port: int = 0
+        self,
+        script: Iterable[Entry] | None = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        new_account: bool = False,
     ) -> None:
         self._host = host
         self._port = port
@@ -117,6 +128,8 @@ class WireServer:
         self._requests: list[WireRequest] = []
         self._number = 0
         self._apis: list[ApiServer] = _make_servers()
+        for api in self._apis:
+            api.is_new_account = new_account
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 

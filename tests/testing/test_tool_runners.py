@@ -164,7 +164,10 @@ def test_tools_that_a_runner_adds_later_come_in_the_conversation() -> None:
         serve([SCRIPT[1], Reply(calls=[Call("clock")]), Reply("Noon.")]) as server,
         claude(server) as client,
     ):
-        runner = client.beta.messages.tool_runner(**params(tools=[anthropic.beta_tool(weather)]))
+        betas = ["inline-tools-2026-09-15"]  # without it the API takes no such block
+        runner = client.beta.messages.tool_runner(
+            **params(tools=[anthropic.beta_tool(weather)], betas=betas)
+        )
         messages = []
         for message in runner:
             messages.append(message)

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import check_request
-from lutumpy.rules.anthropic.models import BINDING_CONTROLS
 from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
 from lutumpy.testing.api_server import (
     NO_HEADERS,
@@ -32,8 +31,13 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
-from lutumpy.testing.bound_thinking import BoundThinking, Judged, is_enforced
 from lutumpy.testing.lists import count_tokens, index_after, write_page
+from lutumpy.testing.render_anthropic_bound import (
+    BINDING_CONTROLS,
+    BoundThinking,
+    Judged,
+    is_enforced,
+)
 from lutumpy.testing.replies import Failure
 
 __all__ = ["MessagesServer"]

@@ -21,11 +21,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lutumpy.rules.anthropic.models import binds_reasoning, refuses_changed_prefix, version
+from lutumpy.rules.anthropic.models import (
+    BINDING_CONTROLS,
+    binds_reasoning,
+    refuses_changed_prefix,
+    version,
+)
 from lutumpy.rules.anthropic.prefix import BoundBlock, find_bound
-from lutumpy.rules.problem import text
 
-__all__ = ["BoundThinking", "Judged", "is_enforced"]
+__all__ = ["BINDING_CONTROLS", "BoundThinking", "Judged", "is_enforced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class BoundThinking:
 
     def judge(self, body: Mapping[str, Any]) -> Judged:
         """The reasoning of a request to a model that binds it; of another nothing is claimed."""
-        model = text(body.get("model"))
-        if model is None or version(model) is None or not binds_reasoning(model):
+        model = body.get("model")
+        if not isinstance(model, str) or version(model) is None or not binds_reasoning(model):
             return Judged()
         shown: list[str] = []
         hidden: list[str] = []

@@ -63,11 +63,12 @@ class HarmonySyntax(BodySyntax):
 class HarmonyBlock(BodyBlock):
     """A message: its header, and the arguments where it is a call."""
 
-    __slots__ = ("_header",)
+    __slots__ = ("_header", "_header_length")
 
     def __init__(self, tags: BodyTags, *, quoted: bool) -> None:
         super().__init__(tags, quoted=quoted)
         self._header: list[str] = []
+        self._header_length = 0
         self._state = self._in_header
 
     def finish(self, rest: str) -> None:
@@ -87,12 +88,15 @@ class HarmonyBlock(BodyBlock):
     def _in_header(self, text: str, pos: int) -> int:
         found = _MESSAGE_SEARCH.search(text, pos)
         stop = _MESSAGE_SEARCH.beginning(text, pos) if found is None else found.start()
+        # Counted in characters, so that it doesn't matter where the text is cut.
+        most = pos + _LONGEST_HEADER - self._header_length
+        if stop > most:
+            self.closed = self.is_text = True
+            return self._take(text, pos, most)
         self._header.append(text[pos:stop])
+        self._header_length += stop - pos
         if found is None:
-            self._take_and_wait(text, pos, stop)
-            if sum(map(len, self._header)) > _LONGEST_HEADER:
-                self.closed = self.is_text = True
-            return stop
+            return self._take_and_wait(text, pos, stop)
         self._take(text, pos, found.end())
         header = "".join(self._header)
         if _RECIPIENT.search(header) is not None:

@@ -360,6 +360,16 @@ def test_damaged_answers_of_every_format_give_no_invented_call_S1(data: st.DataO
     assert (again.text, again.calls) == (found.text, found.calls)
 
 
+def test_a_header_that_never_ends_is_text_however_it_is_cut_S1() -> None:
+    text = "<|channel|>" + "9" * 390 + "<|channel|>analysis<|message|>a<|end|>b"
+    parser = TagToolParser.named("gpt_oss")
+    for long in (text, "<|channel|>" + "9" * 3_000 + text):
+        found = parser.parse(long, DEFINITIONS)
+        for size in (1, 7, 395, 401, 450):
+            again = streamed(parser, [long[at : at + size] for at in range(0, len(long), size)])
+            assert (again.text, again.reasoning) == (found.text, found.reasoning), size
+
+
 def test_servers_names_are_aliases() -> None:
     for one in text_formats():
         for alias in one.aliases:

@@ -13,7 +13,7 @@ import gc
 import json
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from anthropic import AsyncAnthropic
@@ -25,8 +25,10 @@ from typing_extensions import TypedDict
 from lutumpy import Finished, NeedsTools, RunNormally, Session, ToolMetadata, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, ScriptedModel, render
+
+if TYPE_CHECKING:  # earlier commits, which `speed.py` runs too, have it elsewhere
+    from lutumpy.models import Api
 
 ROUNDS = 10
 WIDTHS = (1, 8, 64)

@@ -77,6 +77,8 @@ def print_table(other: Times, this: Times) -> None:
     """One line for each workload."""
     print(f"{'':<40}{'us, other':>11}{'us, this':>11}{'floors':>15}{'this/other':>12}")
     for name, (ours, floor) in this.items():
+        if name not in other:
+            continue
         theirs, their_floor = other[name]
         assert ours is not None
         assert theirs is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
-from lutumpy.rules.encoding import encodable
+from lutumpy.rules.encoding import encodable, encodable_at_once
 from lutumpy.rules.hosts import is_compatible
 from lutumpy.rules.nesting import check_nesting
 from lutumpy.rules.paths import path_of
@@ -87,6 +87,8 @@ def plain_json(value: Any) -> Any:
     as they are, for the rules to report. A list is a new one.
     """
     if isinstance(value, (list, tuple)):
+        if encodable_at_once(value):
+            return [entry if type(entry) is dict else _convert(entry, 0) for entry in value]
         return [_plain_entry(entry) for entry in value]
     # What `json` can write may still hold tuples: the rules take them as arrays.
     if isinstance(value, str) or encodable(value):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from lutumpy.rules.problem import is_array
+from lutumpy.rules.problem import is_array, is_object
 
 __all__ = ["field", "holder", "key_of", "listed_in", "snake", "spellings", "word"]
 
@@ -40,7 +40,7 @@ def field(value: Any, name: str) -> Any:
     """What an object has under a name, in either spelling; `None` where it has nothing, and where
     it is no object.
     """
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         return None
     found = value.get(name)
     return value.get(snake(name)) if found is None else found
@@ -49,13 +49,13 @@ def field(value: Any, name: str) -> Any:
 def holder(value: Any, name: str) -> Mapping[str, Any]:
     """The object under a name; an empty one where there is none."""
     found = field(value, name)
-    return found if isinstance(found, Mapping) else {}
+    return found if is_object(found) else {}
 
 
 def listed_in(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     """The list under a name, a lone object as a list of it; empty where there is neither."""
     found = field(value, name)
-    if isinstance(found, Mapping):
+    if is_object(found):
         return [found]
     return found if is_array(found) else ()
 

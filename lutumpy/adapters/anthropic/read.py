@@ -5,31 +5,16 @@ Neighbouring messages of one role are one for this API. So the calls of an answe
 several messages, and their results too, with a text after them.
 """
 
-# What is hard here
-# -----------------
-# A transcript has turns (an answer with the results of its calls), a history has messages. The two
-# meet like this:
-#
-#   | in the history                                  | in the transcript                        |
-#   |-------------------------------------------------|------------------------------------------|
-#   | assistant messages in a row, without calls      | one turn each                            |
-#   | the same, from the first one with calls on      | one turn: its results come after all     |
-#   | `tool_result` blocks in the user messages after | the results of that turn                 |
-#   | other blocks behind them in the same message    | a user message without entries: the      |
-#   |                                                 | results' entries already hold its blocks |
-#   | other blocks before them                        | refused: nothing can be put between      |
-#
-# The turn with calls waits (`_waiting`) until the next message shows its results.
+# How messages become turns is said in `adapters/block_reading.py`.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, ContentReader
+from lutumpy.adapters.block_reading import BlockReaders, ResultContent, blocks_of, read_blocks
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -37,7 +22,6 @@ from lutumpy.adapters.reading import (
     file_part,
     image_part,
     left_out,
-    status_of,
     text_only,
 )
 from lutumpy.core.items import (
@@ -45,13 +29,13 @@ from lutumpy.core.items import (
     FilePart,
     Message,
     Part,
-    ResultBlock,
     TextPart,
     Verbatim,
 )
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = ["read_messages"]
 
@@ -73,18 +57,11 @@ def read_messages(
     entries = history.entries(messages, "messages.{}")
     if system is not None:
         history.add(_read_system(system))
-    reading = _MessagesReading(history, _answered_ids(entries))
-    for role, run in itertools.groupby(entries, key=_role_of):
-        reading.take(role, list(run))
-    reading.end()
+    readers = BlockReaders(WIRE, _read_turn, _read_parts, _read_result)
+    read_blocks(history, entries, readers)
     if not history.refused:
         return history.end(())
     return history.end(anthropic.check_messages([entry.value for entry in entries]))
-
-
-def _role_of(entry: Entry) -> str:
-    role = entry.value.get("role")
-    return role if isinstance(role, str) else ""
 
 
 def _read_system(system: Any) -> Message:
@@ -98,141 +75,10 @@ def _read_system(system: Any) -> Message:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A turn whose results may come in the next message."""
-
-    turn: AssistantTurn
-    entries: list[Entry]
-
-
-class _MessagesReading:
-    """The messages, taken one run of the same role after another."""
-
-    __slots__ = ("_answered", "_history", "_waiting")
-
-    def __init__(self, history: HistoryReading, answered: AbstractSet[str]) -> None:
-        self._history = history
-        self._answered = answered
-        self._waiting: _Waiting | None = None
-
-    def take(self, role: str, run: list[Entry]) -> None:
-        if role == "user":
-            self._take_user_messages(run)
-            return
-        self.end()
-        if role == "assistant":
-            self._take_answers(run)
-        elif role == "system":
-            for entry in run:
-                self._history.message(
-                    "system", text_only(_read_parts(entry.value.get("content"))), [entry]
-                )
-        else:
-            self._history.refuse(
-                run[0].position, f"the role {run[0].value.get('role')!r} is none of this API"
-            )
-
-    def end(self) -> None:
-        """No results follow."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
-            return
-        for call in waiting.turn.calls:
-            where = waiting.entries[0].position
-            self._history.refuse(
-                where, f"call {call.id!r} of {call.name!r} has no result in the next message"
-            )
-        self._add_turn(waiting, [], [])
-
-    def _take_answers(self, run: list[Entry]) -> None:
-        # Up to the first call, each message is an answer. From there on they are one, since its
-        # results come after all.
-        calling = next((k for k, entry in enumerate(run) if _has_calls(entry)), len(run) - 1)
-        for entry in run[:calling]:
-            self._add_turn(_Waiting(_read_turn([entry], self._answered), [entry]), [], [])
-        self._waiting = _Waiting(_read_turn(run[calling:], self._answered), run[calling:])
-
-    def _take_user_messages(self, run: list[Entry]) -> None:
-        waiting, self._waiting = self._waiting, None
-        calls = {call.id: call for call in waiting.turn.calls} if waiting is not None else {}
-        found: dict[str, ResultBlock] = {}
-        rest: list[tuple[Entry, list[Any]]] = []
-        answering = 0
-        text_before = False
-        for number, entry in enumerate(run):
-            others: list[Any] = []
-            for block in _blocks_of(entry):
-                if not isinstance(block, dict) or block.get("type") != "tool_result":
-                    others.append(block)
-                    continue
-                answering = number + 1
-                call_id = block.get("tool_use_id")
-                call = calls.get(call_id) if isinstance(call_id, str) else None
-                if call is None or call.id in found:
-                    what = (
-                        "is of no call in the message before:"
-                        if call is None
-                        else "is the second one for"
-                    )
-                    self._history.refuse(entry.position, f"the result {what} {call_id!r}")
-                    continue
-                if text_before or others:
-                    self._history.refuse(
-                        entry.position, f"the result of {call_id!r} stands after other content"
-                    )
-                content, failed = _read_content(block.get("content")), block.get("is_error") is True
-                found[call.id] = ResultBlock(
-                    call.id, call.name, content, status_of(content, failed), call.kind
-                )
-            text_before = text_before or bool(others)
-            rest.append((entry, others))
-        if waiting is not None:
-            for call_id, call in calls.items():
-                if call_id not in found:
-                    self._history.refuse(
-                        waiting.entries[0].position,
-                        f"call {call_id!r} of {call.name!r} has no result in the next message",
-                    )
-            results = [found[call.id] for call in waiting.turn.calls if call.id in found]
-            self._add_turn(waiting, results, run[:answering])
-        for number, (entry, others) in enumerate(rest):
-            if number >= answering:
-                self._history.message("user", _read_parts(entry.value.get("content")), [entry])
-            elif others:
-                self._history.message("user", _read_parts(others), [])
-
-    def _add_turn(
-        self, waiting: _Waiting, results: list[ResultBlock], result_entries: list[Entry]
-    ) -> None:
-        if not self._history.refused:
-            self._history.turn(waiting.turn, waiting.entries, results, result_entries)
-
-
-def _blocks_of(entry: Entry) -> list[Any]:
-    content = entry.value.get("content")
-    if isinstance(content, list):
-        return content
-    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
-
-
-def _has_calls(entry: Entry) -> bool:
-    return any(
-        isinstance(block, dict) and block.get("type") == "tool_use" for block in _blocks_of(entry)
-    )
-
-
-def _answered_ids(entries: Iterable[Entry]) -> frozenset[str]:
-    """The ids of the calls that have results in a history."""
-    blocks = [block for entry in entries for block in _blocks_of(entry) if isinstance(block, dict)]
-    ids = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
-    return frozenset([call_id for call_id in ids if isinstance(call_id, str)])
-
-
 def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
     reader = ContentReader(answered)
     for entry in run:
-        for block in _blocks_of(entry):
+        for block in blocks_of(entry, WIRE):
             reader.read(block)
     reader.settle_calls("stop")
     return reader.turn({"stop_reason": _infer_stop_reason(reader)}, None)
@@ -251,7 +97,11 @@ def _infer_stop_reason(reader: ContentReader) -> str:
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_content(content: Any) -> str | tuple[Part, ...]:
+def _read_result(result: Mapping[str, Any]) -> tuple[ResultContent, bool]:
+    return _read_content(result.get("content")), result.get("is_error") is True
+
+
+def _read_content(content: Any) -> ResultContent:
     """The content of a result."""
     if isinstance(content, str):
         return content

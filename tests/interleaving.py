@@ -34,12 +34,14 @@ class SteppedThread:
         result: What it returned.
         error: What it raised.
         stopped: Whether it got that far.
+        passed: How many places it has run through until then.
     """
 
     def __init__(self, run: Callable[[], object], place: int, event: str) -> None:
         self.result: object = None
         self.error: BaseException | None = None
         self.stopped = False
+        self.passed = 0
         self._run, self._left, self._event = run, place, event
         self._arrived, self._on = threading.Event(), threading.Event()
         self._interrupt: BaseException | None = None
@@ -88,6 +90,7 @@ class SteppedThread:
                 if self._interrupt is not None:
                     raise self._interrupt
             self._left -= 1
+            self.passed += 1
         return self._trace
 
 

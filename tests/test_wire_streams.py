@@ -307,7 +307,7 @@ async def test_leaving_the_block_early_closes_the_connection_S3(api: Api) -> Non
             if api == "gemini_generate_content":
                 # The SDK's async generators hold each other; collected, the loop closes them one
                 # by one.
-                for _ in range(10):
+                for _ in range(200):
                     if host.left.is_set():
                         break
                     gc.collect()

@@ -4,7 +4,6 @@ provider gives.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -47,10 +46,8 @@ class CallPlace:
     __slots__ = (
         "_calls",
         "_committed",
+        "_counted",
         "_digest",
-        "_looked",
-        "_occurrences",
-        "_seen",
         "_transcript",
     )
 
@@ -60,11 +57,9 @@ class CallPlace:
         self._committed = transcript.committed(length)
         self._calls = calls
         self._digest: bytes | None = None
-        # Of the calls counted so far: the occurrence of each by its id, and how often each
-        # occurred.
-        self._occurrences: dict[str, tuple[_Key, int]] = {}
-        self._seen: Counter[_Key] = Counter()
-        self._looked = 0
+        # How many calls were counted so far, the occurrence of each by its id, and how often each
+        # occurred. It is replaced as a whole: several threads may ask, and an exception may come.
+        self._counted: tuple[int, dict[str, tuple[_Key, int]], dict[_Key, int]] = 0, {}, {}
 
     @property
     def committed(self) -> int:
@@ -82,17 +77,18 @@ class CallPlace:
         """How many calls of the answer stand before this one with the same tool and equal
         arguments.
         """
-        calls = self._calls
+        count, occurrences, seen = self._counted
         # Each call is counted once. Calls of a stream are appended later, so this may go on.
-        while self._looked < len(calls):
-            call = calls[self._looked]
-            self._looked += 1
-            key = call.name, json_values.canonical_arguments(call.arguments)
-            self._occurrences[call.id] = key, self._seen[key]
-            self._seen[key] += 1
-        known = self._occurrences.get(metadata.id)
+        if added := self._calls[count:]:
+            occurrences, seen = dict(occurrences), dict(seen)
+            for call in added:
+                key = call.name, json_values.canonical_arguments(call.arguments)
+                occurrences[call.id] = key, seen.get(key, 0)
+                seen[key] = seen.get(key, 0) + 1
+            self._counted = count + len(added), occurrences, seen
+        known = occurrences.get(metadata.id)
         wanted = metadata.name, json_values.canonical_arguments(metadata.arguments)
-        return known[1] if known is not None and known[0] == wanted else self._seen[wanted]
+        return known[1] if known is not None and known[0] == wanted else seen.get(wanted, 0)
 
     def __copy__(self) -> CallPlace:
         return self

@@ -161,7 +161,7 @@ class OpenAnswer:
         return None
 
     def hand_over(self, holder: object, heir: object) -> None:
-        """Let `heir` hold it from now on: the token of a plan or of a dump.
+        """Let `heir` hold it from now on: the token of a plan or of a dump, nobody else's.
 
         Raises:
             RoundClosedError: `holder` doesn't hold it any more, or it was closed, as another task

@@ -47,8 +47,14 @@ C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 
 # What runs hooks is imported where that is done: not every program has hooks.
 
-# The holder of an answer whose round was written down by `suspend`.
-_DUMP = object()
+
+class _Dump:
+    """What holds an answer whose round was written down by `suspend`.
+
+    Each call has its own: of two threads that suspend one round, the second finds another's.
+    """
+
+    __slots__ = ()
 
 
 class OpenRound(Generic[C_co]):
@@ -256,7 +262,7 @@ class OpenRound(Generic[C_co]):
             HookError: hooks are still deciding about its calls. It stays open.
         """
         data = self.dump(scope=scope, sign=sign)
-        self._answer.hand_over(self._token, _DUMP)
+        self._answer.hand_over(self._token, _Dump())
         return data
 
     def _decided_results(self) -> dict[str, ToolResult | None] | None:
@@ -266,7 +272,7 @@ class OpenRound(Generic[C_co]):
     @property
     def _closed(self) -> str | None:
         holder = self._answer.holder
-        if holder is _DUMP:
+        if isinstance(holder, _Dump):
             return "handed over to a dump"
         if holder is not self._token:
             return "handed over to a plan"

@@ -29,6 +29,7 @@ from lutumpy import (
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.models import AssistantTurn, ToolResults
 
+LAST = 20
 MOST = examples(240)  # places at which a thread is stopped, of those of a step
 
 
@@ -42,26 +43,28 @@ class Tools(Toolset):
     lookup = tool(lookup)
 
 
-def turn() -> AssistantTurn:
+def turn(calls: int = 1) -> AssistantTurn:
     function = {"name": "lookup", "arguments": '{"key":"a"}'}
     message = {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": "call_a", "type": "function", "function": function}],
+        "tool_calls": [
+            {"id": f"call_{n}", "type": "function", "function": function} for n in range(calls)
+        ],
     }
     return OpenAIChat.response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
 
 
-TURN = turn()
+TURN, EQUAL_CALLS = turn(), turn(3)
 
 
 class Scene:
     """A session with an open round, and what a thread may do with that."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: AssistantTurn = TURN) -> None:
         self.session = Session()
         self.session.push_user("Look up a.")
-        outcome = Tools.offer().read(TURN, self.session)
+        outcome = Tools.offer().read(answer, self.session)
         assert isinstance(outcome, NeedsTools)
         self.round: ToolRound[Any] = outcome.round
         self.plans: list[Any] = []  # kept, so that none is dropped
@@ -118,6 +121,11 @@ RIVALS: list[tuple[Step, Step]] = [
     (Scene.plan_and_commit, Scene.plan_and_commit),
     (Scene.commit, Scene.suspend),
     (Scene.suspend, Scene.commit),
+    (Scene.suspend, Scene.suspend),
+    (Scene.suspend, Scene.plan_and_commit),
+    (Scene.plan_and_commit, Scene.suspend),
+    (Scene.plan_and_commit, Scene.discard),
+    (Scene.discard, Scene.plan_and_commit),
 ]
 
 
@@ -129,13 +137,14 @@ def length_of(step: Step, event: str) -> int:
         thread = SteppedThread(lambda: step(scene), end, event)  # noqa: B023
         thread.finish()
         if not thread.stopped:
-            return end
+            return thread.passed
         end *= 2
 
 
 def places(step: Step, event: str, most: int) -> Iterator[int]:
+    """So many places of all of it, and each of the last ones, where a step is decided."""
     end = length_of(step, event)
-    return iter(range(0, end, max(1, end // most)))
+    return iter([*range(0, end, max(1, end // most)), *range(max(0, end - LAST), end)])
 
 
 def check_one_closed(scene: Scene, *threads: SteppedThread) -> None:
@@ -216,6 +225,26 @@ def test_a_round_that_is_closed_while_a_thread_closes_it_is_refused_at_once() ->
         first.finish()
     assert any("at this very moment" in message for message in messages)
     assert any("committed before" in message for message in messages)
+
+
+def test_the_keys_of_equal_calls_are_the_same_for_threads_that_ask_at_once() -> None:
+    def dump(unused: Scene) -> str:
+        unused.discard()
+        scene = Scene(EQUAL_CALLS)
+        expected.append(scene.round.dump(scope="conversation"))
+        return scene.discard()
+
+    expected: list[object] = []
+    for place in places(dump, "line", examples(150)):
+        scene = Scene(EQUAL_CALLS)
+        threads = [
+            SteppedThread(lambda: scene.round.dump(scope="conversation"), stop, "line")  # noqa: B023
+            for stop in (place, NEVER)
+        ]
+        for thread in threads:
+            thread.finish()
+        assert [thread.result for thread in threads] == expected[:1] * 2
+        scene.discard()
 
 
 def test_threads_that_run_freely_close_each_round_once_K4() -> None:

@@ -7,7 +7,7 @@ isn't tried without it on the older Pythons.
 
 from __future__ import annotations
 
-import linecache
+import itertools
 import sys
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,6 +23,7 @@ from lutumpy.models import ToolResults
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 LAZY = sys.version_info >= (3, 14)
+NUMBERS = itertools.count()
 FUTURE = "from __future__ import annotations\n"
 HEAD = """
 from dataclasses import dataclass
@@ -46,10 +47,11 @@ def modules(folder: Path, source: str, *, quoted: bool = False) -> Iterator[Any]
         source: What follows `HEAD`.
         quoted: Whether it quotes what can't be evaluated, as the older Pythons need.
     """
-    for name, first in (("text", FUTURE), ("bare", ""))[: 2 if LAZY or quoted else 1]:
+    for kind, first in (("text", FUTURE), ("bare", ""))[: 2 if LAZY or quoted else 1]:
+        # The bytecode of another source of the same size and second isn't told apart.
+        name = f"{kind}_{next(NUMBERS)}"
         file = folder / f"{name}.py"
         file.write_text(first + HEAD + source)
-        linecache.checkcache()
         spec = spec_from_file_location(name, file)
         assert spec is not None
         assert spec.loader is not None

@@ -158,6 +158,15 @@ class BodyBlock:
             self.calls = calls
             self.is_empty = not calls
 
+    def _end_as_text(self) -> None:
+        """The block has ended, and is a text of the answer."""
+        self.closed = self.is_text = True
+
+    def _end_with(self, calls: list[ParsedCall]) -> None:
+        """The block has ended, with these calls."""
+        self.closed = True
+        self.calls = calls
+
     def _take_and_wait(self, text: str, pos: int, stop: int) -> int:
         self.waiting = stop < len(text)
         return self._take(text, pos, stop)

@@ -78,12 +78,11 @@ class HarmonyBlock(BodyBlock):
             return
         self._header.append(rest)
         self.raw.append(rest)
-        self.closed = True
         recipient = _RECIPIENT.search("".join(self._header))
         if recipient is None:
-            self.is_text = True
+            self._end_as_text()
         else:
-            self.calls = [self._tags.syntax.cut(recipient.group(1), "")]
+            self._end_with([self._tags.syntax.cut(recipient.group(1), "")])
 
     def _in_header(self, text: str, pos: int) -> int:
         found = _MESSAGE_SEARCH.search(text, pos)
@@ -91,7 +90,7 @@ class HarmonyBlock(BodyBlock):
         # Counted in characters, so that it doesn't matter where the text is cut.
         most = pos + _LONGEST_HEADER - self._header_length
         if stop > most:
-            self.closed = self.is_text = True
+            self._end_as_text()
             return self._take(text, pos, most)
         self._header.append(text[pos:stop])
         self._header_length += stop - pos
@@ -102,6 +101,6 @@ class HarmonyBlock(BodyBlock):
         if _RECIPIENT.search(header) is not None:
             self._state = self._outside
         else:
-            self.closed = True
+            self._end_with([])
             self.thinking_end = "<|end|>" if "analysis" in header else ""
         return found.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lutumpy.doctor.block_ids import Ids, mend_ids_of, mend_repeats_of
+from lutumpy.doctor.mending import Stage
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 from lutumpy.rules.anthropic.wire import WIRE
 
@@ -16,5 +17,5 @@ _IDS = Ids(
     other_calls={"server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"},
     other_results=tuple([kind for kind in BLOCK_TYPES if kind.endswith("_tool_result")]),
 )
-mend_ids = mend_ids_of(_IDS)
-mend_repeats = mend_repeats_of(_IDS)
+mend_ids: Stage = mend_ids_of(_IDS)
+mend_repeats: Stage = mend_repeats_of(_IDS)

@@ -7,10 +7,11 @@ from lutumpy.doctor.block_order import (
     mend_order_of,
     mend_reasoning_first_of,
 )
+from lutumpy.doctor.mending import Stage
 from lutumpy.rules.bedrock.wire import WIRE
 
 __all__ = ["mend_calls_last", "mend_order", "mend_reasoning_first"]
 
-mend_calls_last = mend_calls_last_of(WIRE)
-mend_reasoning_first = mend_reasoning_first_of(WIRE, ("reasoningContent",))
-mend_order = mend_order_of(WIRE)
+mend_calls_last: Stage = mend_calls_last_of(WIRE)
+mend_reasoning_first: Stage = mend_reasoning_first_of(WIRE, ("reasoningContent",))
+mend_order: Stage = mend_order_of(WIRE)

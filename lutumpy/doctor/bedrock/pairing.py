@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.doctor.block_pairing import Pairing, mend_pairing_of, mend_speakers_of
+from lutumpy.doctor.mending import Stage
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.rules.bedrock.sequence import ASSISTANT_ONLY
 from lutumpy.rules.bedrock.wire import WIRE
@@ -26,5 +27,5 @@ _PAIRING = Pairing(
     reasoning_kinds=("reasoningContent", "citationsContent"),
     write_interrupted=_write_interrupted,
 )
-mend_speakers = mend_speakers_of(_PAIRING)
-mend_pairing = mend_pairing_of(_PAIRING)
+mend_speakers: Stage = mend_speakers_of(_PAIRING)
+mend_pairing: Stage = mend_pairing_of(_PAIRING)

@@ -206,7 +206,11 @@ class HistoryEncoder(ABC):
 
         It lets a model write any name, and checks it only when the call comes back.
         """
-        return [c for c in turn.calls if not fits_name(c.name) and c.name and c.position >= 0]
+        misnamed: list[CallBlock] = []
+        for call in turn.calls:
+            if not fits_name(call.name) and call.name and call.position >= 0:
+                misnamed.append(call)  # noqa: PERF401  a comprehension is a function on Python 3.10
+        return misnamed
 
 
 def long_calls(turn: AssistantTurn) -> list[CallBlock]:

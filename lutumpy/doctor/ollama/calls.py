@@ -25,10 +25,10 @@ def mend_call(editor: Editor, problem: Problem) -> None:
         return
     if isinstance(call.get("name"), str):
         arguments = call.get("arguments", call.get("args"))
+        body = {"name": call["name"], "arguments": as_object(arguments)}
         for key in ("name", "arguments", "args"):
             if key in call:
                 editor.remove_key((*path[:3], key))
-        body = {"name": call["name"], "arguments": as_object(arguments)}
         editor.put((*path[:3], "function"), body)
         reason = "Name and arguments belong under `function` in this API; they are moved there."
         editor.done("set_field", problem, reason)

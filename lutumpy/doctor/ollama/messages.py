@@ -25,9 +25,8 @@ def mend_role(editor: Editor, problem: Problem) -> None:
     """A role in other words, or one that is missing and shown by what the message holds."""
     if mend_role_name(editor, problem, ROLES):
         return
-    message = editor.get(problem.path[:1])
-    if not isinstance(message, dict):
-        return
+    found = editor.get(problem.path[:1])
+    message = found if isinstance(found, dict) else {}
     if message.get("tool_name") or message.get("tool_call_id"):
         role, sign = "tool", "the name or the id of a call"
     elif message.get("tool_calls"):

@@ -127,7 +127,8 @@ def takes_system_messages(model: str | None) -> bool:
     """Whether `role: system` inside `messages` is known to be taken: by the vendor's own API, under
     its own names only.
     """
-    return _is_own_name(model) and reads_late_system(model)
+    # Asked for every request, so it enters no function for names of others.
+    return model is not None and model.startswith("claude-") and reads_late_system(model)
 
 
 def _is_own_name(model: str | None) -> bool:

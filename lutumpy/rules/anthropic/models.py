@@ -65,7 +65,8 @@ HOST = "api.anthropic.com"
 # By reference tools change at the clouds as well; whatever else is documented for the Claude API
 # alone, or for no host by name [DOC].
 _TOOL_CHANGE_HOSTS = re.compile(
-    r"(?:[\w-]+\.)*(?:amazonaws\.com|api\.aws)|(?:[\w.-]+-)?aiplatform(?:\.[\w-]+\.rep)?\.googleapis\.com"
+    r"(?:[\w-]+\.)*(?:amazonaws\.com|api\.aws)"
+    r"|(?:[\w.-]+-)?aiplatform(?:\.[\w-]+\.rep)?\.googleapis\.com"
 )
 
 TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"

@@ -43,7 +43,7 @@ html_show_sourcelink = False
 
 autodoc_default_options = {
     "members": True,
-    "inherited-members": "BaseModel, Exception, str, tuple, Generic, Protocol",
+    "inherited-members": "BaseModel, Exception, str, tuple, dict, Generic, Protocol",
     "member-order": "bysource",
     "exclude-members": "add_note, args, with_traceback",
 }
@@ -147,7 +147,7 @@ nitpick_ignore_regex = [
 _logger = getLogger(__name__)
 _STYLE = DocstringStyle(napoleon_attr_annotations=False)
 _RULE = re.compile(r"\b(rules? [ACDEHKRSTU]\d+[a-z]?)\b")
-_NAMED = re.compile(r"^(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
+_NAMED = re.compile(r"^(?: {4})?(?:class (\w+)|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
 _NAMES_OF_OURS = Counter(
     name
     for file in Path(lutumpy.__file__).parent.rglob("*.py")

@@ -42,6 +42,7 @@ from lutumpy.rules.paths import moved_position
 __all__ = ["IDENTITY", "Editor", "Path", "Ties", "copied"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
+"""Where a value is inside a body: the keys and positions that lead to it."""
 
 IDENTITY = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id")
 """Keys by which a message, an item or a block is recognized."""

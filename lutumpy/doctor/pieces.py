@@ -125,6 +125,7 @@ class OwnPart:
 
 
 Piece: TypeAlias = "Text | Media | Call | Result | Reasoning | Opaque | OwnPart"
+"""One part of what was said, in the form that all APIs share."""
 
 
 def type_of(value: Any) -> str:

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 Json: TypeAlias = "dict[str, Any]"
+"""A JSON object as an API spells it."""
 
 PartReader: TypeAlias = "Callable[[Mapping[str, Any]], Piece | None]"
 """Reads one part, block or item; gives `None` when it lacks what it should hold."""

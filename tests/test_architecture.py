@@ -118,16 +118,12 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.core.items",
     ): "the constant by which a rejection is recognised",
     (
-        "lutumpy.testing.render_anthropic_bound",
-        "lutumpy.rules.anthropic.models",
-    ): "a rendering is one of the homes of its API",
-    (
-        "lutumpy.testing.render_anthropic_bound",
-        "lutumpy.rules.anthropic.prefix",
+        "lutumpy.testing.render_anthropic_server",
+        "lutumpy.rules.anthropic.messages",
     ): "a rendering is one of the homes of its API",
     (
         "lutumpy.testing.render_anthropic_server",
-        "lutumpy.rules.anthropic.messages",
+        "lutumpy.rules.anthropic.models",
     ): "a rendering is one of the homes of its API",
     (
         "lutumpy.testing.render_anthropic_server",

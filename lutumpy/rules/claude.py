@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from lutumpy.rules.bound_blocks import Enforcement
 
 __all__ = [
     "BINDS_FROM",
     "EFFORT_UPDATES_FROM",
     "REFUSES_FROM",
     "SYSTEM_IN_MESSAGES_FROM",
-    "Enforcement",
     "binds_reasoning",
     "is_from",
     "is_older",
@@ -34,9 +36,6 @@ __all__ = [
 ]
 
 Version: TypeAlias = "tuple[str, tuple[int, int]]"
-
-Enforcement: TypeAlias = Literal["everybody", "new_accounts"]
-"""Whose requests are refused when the beginning in front of signed reasoning has changed."""
 
 _NAME = re.compile(
     r"claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?"

@@ -1,12 +1,14 @@
 """For who writes the rules of an API: what makes a problem, and what the rules of all APIs share.
 
 How an API's requests are laid out is said with `lutumpy.rules.shape`. An API whose messages hold
-lists of blocks says with a `BlockWire` where calls and results stand.
+lists of blocks says with a `BlockWire` where calls and results stand; one whose reasoning is bound
+to what stands before it says with a `ReasoningBinding` what that is.
 """
 
 from __future__ import annotations
 
 from lutumpy.rules.block_wire import BlockWire, Lens, Placed, Turn, join_turns, place_of
+from lutumpy.rules.bound_blocks import BoundBlock, Enforcement, ReasoningBinding, write_bound
 from lutumpy.rules.catalogue import Rule, rules_by_id
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import EncodingWords, check_encoding
@@ -16,9 +18,12 @@ from lutumpy.rules.tool_settings import ToolSettingRules
 
 __all__ = [
     "BlockWire",
+    "BoundBlock",
     "EncodingWords",
+    "Enforcement",
     "Lens",
     "Placed",
+    "ReasoningBinding",
     "Rule",
     "ToolSettingRules",
     "Turn",
@@ -36,4 +41,5 @@ __all__ = [
     "text",
     "type_of_bytes",
     "undeclared",
+    "write_bound",
 ]

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, TypeAlias
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import ApiRules
+from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.replies import Failure
 from lutumpy.testing.script import render_failure
 
@@ -106,6 +107,8 @@ class ApiServer:
     Attributes:
         is_new_account: Whether the vendor treats the account as a new one, for which it refuses
             more.
+        reasoning: What it remembers of the reasoning that it has sealed; `None` for an API whose
+            rules know of no reasoning that is bound to what stands before it.
     """
 
     request_id_header: ClassVar[str] = "x-request-id"
@@ -131,6 +134,8 @@ class ApiServer:
         self.models = models
         self.rules: ApiRules = serving(api, "rules")
         self.is_new_account: bool = False
+        binding = getattr(self.rules, "reasoning_binding", None)
+        self.reasoning = None if binding is None else ReasoningMemory(binding())
 
     # --- Where it listens ------------------------------------------------------------------------
 

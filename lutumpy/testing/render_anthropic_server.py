@@ -19,7 +19,9 @@ from typing import Any, ClassVar
 from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import check_request
+from lutumpy.rules.anthropic.models import BINDING_CONTROLS
 from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
+from lutumpy.rules.writing import BoundBlock
 from lutumpy.testing.api_server import (
     NO_HEADERS,
     ApiServer,
@@ -32,12 +34,7 @@ from lutumpy.testing.api_server import (
     objects,
 )
 from lutumpy.testing.lists import count_tokens, index_after, write_page
-from lutumpy.testing.render_anthropic_bound import (
-    BINDING_CONTROLS,
-    BoundThinking,
-    Judged,
-    is_enforced,
-)
+from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.replies import Failure
 
 __all__ = ["MessagesServer"]
@@ -88,9 +85,8 @@ class MessagesServer(ApiServer):
         super().__init__(api, models)
         # Thinking texts by the signature that was given with them.
         self._signed: dict[str, str] = {}
-        self._bound = BoundThinking()
-        # The reasoning of requests in flight, and what the answer tells of it, by their identity.
-        self._judged: dict[int, tuple[Judged, list[Json] | None]] = {}
+        # What answers tell of the reasoning of requests in flight, by the identity of these.
+        self._told: dict[int, list[Json]] = {}
         # By the id of the answer that a thread ends with.
         self._threads: dict[str, Thread] = {}
 
@@ -189,35 +185,40 @@ class MessagesServer(ApiServer):
         refusal = _refuse_binding(body, betas)
         if refusal is not None:
             return [refusal]
-        judged = self._bound.judge(body)
+        judged = self._memory.judge(body)
         behavior = _binding_of(body).get("prefix_mismatch_behavior")
         dropped, allowed = judged.mismatched, judged.differing
         if behavior == "drop_block":
             allowed = ()
-        elif is_enforced(body.get("model"), new_account=self.is_new_account):
+        elif self._memory.is_enforced(body.get("model"), new_account=self.is_new_account):
             if dropped:
+                path = dropped[0].path
                 message = (
-                    f"{dropped[0]}: Invalid `signature` in `thinking` block. The block is bound to "
+                    f"{path}: Invalid `signature` in `thinking` block. The block is bound to "
                     "a different conversation. Remove the block, or set "
                     '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
                 )
-                rule = "anthropic.thinking_bound"
-                return [Problem(rule, dropped[0], message, "refused")]
+                return [Problem("anthropic.thinking_bound", path, message, "refused")]
         else:
             dropped = ()
-        told = [_transformation("thinking_dropped", path, "model") for path in judged.hidden]
-        told += [_transformation("thinking_dropped", path, "prefix") for path in dropped]
-        told += [_transformation("thinking_mismatch_allowed", path, "prefix") for path in allowed]
-        if keeps:
-            self._judged[id(body)] = judged, told if BINDING_CONTROLS in betas else None
+        told = [_transformation("thinking_dropped", block, "model") for block in judged.hidden]
+        told += [_transformation("thinking_dropped", block, "prefix") for block in dropped]
+        told += [_transformation("thinking_mismatch_allowed", block, "prefix") for block in allowed]
+        if keeps and BINDING_CONTROLS in betas:
+            self._told[id(body)] = told
         return []
 
+    @property
+    def _memory(self) -> ReasoningMemory:
+        assert self.reasoning is not None, "the rules of Messages say how it binds thinking"
+        return self.reasoning
+
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
-        told = self._told_of(body)
+        told = self._told.get(id(body))
         return answer if told is None else {**answer, "input_transformations": told}
 
     def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
-        told = self._told_of(body)
+        told = self._told.get(id(body))
         if told is None:
             return events
         return [
@@ -226,10 +227,6 @@ class MessagesServer(ApiServer):
             else event
             for event in events
         ]
-
-    def _told_of(self, body: Mapping[str, Any]) -> list[Json] | None:
-        """What was made of the request's reasoning, where it asks to be told."""
-        return self._judged.get(id(body), (None, None))[1]
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
@@ -246,11 +243,10 @@ class MessagesServer(ApiServer):
         """Keep what new reasoning was made with; where a thread goes on, all of the thread."""
         thread = self._continued_by(body)
         whole = body if thread is None else _join_thread(thread, body)
-        shown = self._bound.judge(whole).shown
-        self._bound.remember(whole, answer.get("content"), shown)
+        self._memory.remember(whole, answer.get("content"))
 
     def release(self, body: Any) -> None:
-        self._judged.pop(id(body), None)
+        self._told.pop(id(body), None)
         thread = self._continued_by(body)
         if thread is not None:
             thread.is_in_flight = False
@@ -306,8 +302,8 @@ def _refuse_binding(body: Mapping[str, Any], betas: list[str]) -> Problem | None
     return Problem("anthropic.thinking", where, f"{where}: {words}", "refused")
 
 
-def _transformation(kind: str, path: str, check: str) -> Json:
-    return {"type": kind, "path": path, "reason": f"{check}_binding_mismatch"}
+def _transformation(kind: str, block: BoundBlock, check: str) -> Json:
+    return {"type": kind, "path": block.path, "reason": f"{check}_binding_mismatch"}
 
 
 def _join_thread(thread: Thread, body: Mapping[str, Any]) -> Json:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from lutumpy.apis import Api
 from lutumpy.errors import Problem
+from lutumpy.rules.writing import mapping
 from lutumpy.testing.api_server import (
     CREATE,
     NO_HEADERS,
@@ -21,6 +22,7 @@ from lutumpy.testing.api_server import (
     objects,
 )
 from lutumpy.testing.lists import count_tokens
+from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.render_bedrock import failure_type
 from lutumpy.testing.render_bedrock_frames import write_event_frame, write_exception_frame
 from lutumpy.testing.replies import Failure
@@ -74,7 +76,34 @@ class ConverseServer(ApiServer):
         self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
     ) -> list[Problem]:
         found = self.rules.check_request(body)
-        return found if first_refusal(found) is not None else [*found, *self._check_issued(body)]
+        if first_refusal(found) is None:
+            found = [*found, *self._check_issued(body)]
+        return found if first_refusal(found) is not None else [*found, *self._check_bound(body)]
+
+    @property
+    def _memory(self) -> ReasoningMemory:
+        assert self.reasoning is not None, "the rules of Converse say how it binds reasoning"
+        return self.reasoning
+
+    def _check_bound(self, body: Mapping[str, Any]) -> list[Problem]:
+        """Reasoning of another conversation, where the Claude that is asked refuses it. What is
+        taken away, Converse has no word for.
+        """
+        if not self._memory.is_enforced(body.get("model"), new_account=self.is_new_account):
+            return []
+        more = mapping(body.get("additionalModelRequestFields")) or {}
+        binding = mapping((mapping(more.get("thinking")) or {}).get("block_binding")) or {}
+        mismatched = self._memory.judge(body).mismatched
+        if not mismatched or binding.get("prefix_mismatch_behavior") == "drop_block":
+            return []
+        where = mismatched[0].path
+        words = (
+            f"The model returned the following errors: {where}: Invalid `signature` in `thinking` "
+            "block. The block is bound to a different conversation. Remove the block, or set "
+            '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+        )
+        problem = Problem("converse.thinking_bound", where, words, "refused")
+        return [replace(problem, kind="ValidationException")]
 
     def _check_issued(self, body: Any) -> list[Problem]:
         """A signed text goes back as it was signed."""
@@ -132,3 +161,4 @@ class ConverseServer(ApiServer):
             told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
             if isinstance(told.get("signature"), str):
                 self._signed[told["signature"]] = told.get("text", "")
+        self._memory.remember(body, message.get("content"))

@@ -15,6 +15,7 @@ from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import check_messages, check_request
 from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
+from lutumpy.rules.writing import BoundBlock
 from lutumpy.testing.api_server import (
     NO_HEADERS,
     Json,
@@ -26,6 +27,7 @@ from lutumpy.testing.api_server import (
     objects,
 )
 from lutumpy.testing.lists import count_tokens, index_after, unknown_item, write_page
+from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.render_openai_server import OpenAIServer
 from lutumpy.testing.render_responses import waiting
 from lutumpy.testing.render_responses_store import (
@@ -67,6 +69,8 @@ class ResponsesServer(OpenAIServer):
         # Ids of reasoning items by the ids of the items that they belong to.
         self._reasoning: dict[str, str] = {}
         self._store = ResponseStore()
+        # What answers tell of the reasoning of requests in flight, by the identity of these.
+        self._told: dict[int, list[Json]] = {}
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -121,11 +125,50 @@ class ResponsesServer(OpenAIServer):
         if held and not is_counted:
             whole = [*held, *input_items(body)]
             found += check_messages(whole, required_reasoning=self._reasoning)
+        if first_refusal(found) is None and not is_counted:
+            self._tell_removed(body, held)
         return found
+
+    def _tell_removed(self, body: Mapping[str, Any], held: list[Any]) -> None:
+        """Note which reasoning the model doesn't see; nobody is refused for it."""
+        judged = self._memory.judge(_join_held(body, held))
+        reasons = {block.path: "model_mismatch" for block in judged.hidden}
+        reasons.update({block.path: "prefix_mismatch" for block in judged.mismatched})
+        blocks = sorted([*judged.hidden, *judged.mismatched], key=_order_of)
+        self._told[id(body)] = [
+            {
+                "id": self._memory.id_of(block),
+                "action": "removed",
+                "reason": reasons[block.path],
+                "type": "reasoning",
+            }
+            for block in blocks
+        ]
+
+    @property
+    def _memory(self) -> ReasoningMemory:
+        assert self.reasoning is not None, "the rules of Responses say how it binds reasoning"
+        return self.reasoning
 
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
         """An answer in the background isn't there yet when the request for it is answered."""
+        answer = self._with_told(answer, body)
         return waiting(answer, "queued") if body.get("background") is True else answer
+
+    def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
+        return [
+            {**event, "response": self._with_told(event["response"], body)}
+            if isinstance(event.get("response"), dict)
+            else event
+            for event in events
+        ]
+
+    def _with_told(self, answer: Json, body: Mapping[str, Any]) -> Json:
+        told = self._told.get(id(body))
+        return {**answer, "input_transformations": told} if told else answer
+
+    def release(self, body: Any) -> None:
+        self._told.pop(id(body), None)
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
@@ -136,7 +179,10 @@ class ResponsesServer(OpenAIServer):
             has_ids = isinstance(before_id, str) and isinstance(item_id, str)
             if before.get("type") == "reasoning" and has_ids:
                 self._reasoning[str(item_id)] = str(before_id)
-        self._store.keep(body, dict(answer), events)
+        held = self._store.held_before(body)
+        if not isinstance(held, Problem):
+            self._memory.remember(_join_held(body, held), answer.get("output"))
+        self._store.keep(body, self._with_told(dict(answer), body), events)
 
     def _count(self, query: Query) -> Json:
         problems = self.check(query.body, is_counted=True)
@@ -248,6 +294,16 @@ class ResponsesServer(OpenAIServer):
         conversation, item = self._find_item(query)
         conversation.items.remove(item)
         return conversation.answer
+
+
+def _join_held(body: Mapping[str, Any], held: list[Any]) -> Json:
+    """The request with all that the API holds before its input."""
+    return {**body, "input": [*held, *input_items(body)]}
+
+
+def _order_of(block: BoundBlock) -> int:
+    """Where in the input a block of reasoning is."""
+    return int(block.path.rpartition(".")[2])
 
 
 # --- Checks of what was sent ---------------------------------------------------------------------

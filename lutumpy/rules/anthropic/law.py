@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import PARAMETERS, WHERE, check_messages, check_request
@@ -16,6 +16,9 @@ from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import ANTHROPIC_STRICT
+
+if TYPE_CHECKING:
+    from lutumpy.rules.bound_blocks import ReasoningBinding
 
 __all__ = [
     "PARAMETERS",
@@ -30,6 +33,7 @@ __all__ = [
     "check_request",
     "check_tools",
     "read_tool",
+    "reasoning_binding",
     "write_tool",
 ]
 
@@ -84,6 +88,15 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
         server_held_prefix=context.server_held_prefix,
         compatible=context.compatible,
     )
+
+
+def reasoning_binding() -> ReasoningBinding:
+    """How reasoning is bound to what stands before it."""
+    from lutumpy.rules.anthropic.prefix import (
+        reasoning_binding as made,  # a test server's, and rare
+    )
+
+    return made()
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

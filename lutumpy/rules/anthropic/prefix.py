@@ -9,14 +9,14 @@ Whether a text equals its one text block isn't established: here they differ, th
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from lutumpy.rules.bound_blocks import BoundBlock, ReasoningBinding, write_bound
+from lutumpy.rules.claude import binds_reasoning, refuses_changed_prefix, version
 from lutumpy.rules.problem import is_object, items, mapping, text
 
-__all__ = ["THINKING", "BoundBlock", "find_bound", "seal_of"]
+__all__ = ["THINKING", "find_bound", "reasoning_binding", "seal_of"]
 
 THINKING = ("thinking", "redacted_thinking")
 """The kinds of block that are bound."""
@@ -24,19 +24,9 @@ THINKING = ("thinking", "redacted_thinking")
 _UNBOUND = frozenset({"cache_control", "output_config"})
 
 
-@dataclass(frozen=True, slots=True)
-class BoundBlock:
-    """A block of reasoning in a request, or right behind it.
-
-    Attributes:
-        path: Where it is, as `messages.1.content.0`.
-        seal: Its signature, or the data of a redacted one.
-        prefix: A digest of what stands before it, other reasoning left out.
-    """
-
-    path: str
-    seal: str
-    prefix: str
+def reasoning_binding() -> ReasoningBinding:
+    """How Messages binds reasoning."""
+    return ReasoningBinding(find_bound, version, binds_reasoning, refuses_changed_prefix)
 
 
 def seal_of(block: Mapping[str, Any]) -> str:
@@ -52,16 +42,17 @@ def find_bound(body: Mapping[str, Any], answer: Any = None) -> list[BoundBlock]:
         answer: The `content` that answered it, if that is wanted as well.
     """
     tools = _Tools(body.get("tools"))
-    running = hashlib.sha256(_write(_without_unbound(body.get("system"))))
+    running = hashlib.sha256(write_bound(_without_unbound(body.get("system"))))
     found: list[BoundBlock] = []
     for path, role, part in _parts_of(body, answer):
         if is_object(part) and part.get("type") in THINKING:
             digest = running.copy()
             digest.update(tools.bound())
-            found.append(BoundBlock(path, seal_of(part), digest.hexdigest()))
+            is_new = path.startswith("content.")
+            found.append(BoundBlock(path, seal_of(part), digest.hexdigest(), is_new))
             continue
         tools.reference(part)
-        running.update(_write([role, _without_unbound(part)]))
+        running.update(write_bound([role, _without_unbound(part)]))
     return found
 
 
@@ -106,7 +97,7 @@ class _Tools:
                 for tool in self._tools
                 if tool.get("defer_loading") is not True or tool.get("name") in self._referenced
             ]
-            self._bytes = _write(bound)
+            self._bytes = write_bound(bound)
         return self._bytes
 
 
@@ -140,8 +131,3 @@ def _without_unbound(value: Any) -> Any:
     return (
         [_without_unbound(inner) for inner in value] if isinstance(value, (list, tuple)) else value
     )
-
-
-def _write(value: Any) -> bytes:
-    # The order of keys is no part of what is said.
-    return json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogatepass") + b"\n"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.messages import PARAMETERS, WHERE, check_messages, check_request
@@ -16,6 +16,9 @@ from lutumpy.rules.bedrock.tools import check_tools
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs
 from lutumpy.rules.strict import ANTHROPIC_STRICT
+
+if TYPE_CHECKING:
+    from lutumpy.rules.bound_blocks import ReasoningBinding
 
 __all__ = [
     "PARAMETERS",
@@ -30,6 +33,7 @@ __all__ = [
     "check_request",
     "check_tools",
     "read_tool",
+    "reasoning_binding",
     "tools_of",
     "write_tool",
     "write_tools",
@@ -100,6 +104,13 @@ def tools_of(body: Mapping[str, Any]) -> list[Any] | None:
 def write_tools(tools: list[Any]) -> dict[str, Any]:
     """The fields of a request with these tools."""
     return {"toolConfig": {"tools": tools}}
+
+
+def reasoning_binding() -> ReasoningBinding:
+    """How reasoning is bound to what stands before it."""
+    from lutumpy.rules.bedrock.prefix import reasoning_binding as made  # a test server's, and rare
+
+    return made()
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

@@ -7,8 +7,12 @@ A name is a model id (`amazon.nova-lite-v1:0`), one of an inference profile (a r
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from lutumpy.rules import claude
+
+if TYPE_CHECKING:
+    from lutumpy.rules.bound_blocks import Enforcement
 
 __all__ = [
     "binds_reasoning",
@@ -129,7 +133,7 @@ def binds_reasoning(model: str | None) -> bool:
     return made_here is not False and claude.binds_reasoning(_bare(model))
 
 
-def refuses_changed_prefix(model: str | None) -> claude.Enforcement | None:
+def refuses_changed_prefix(model: str | None) -> Enforcement | None:
     """Who is refused when what stands in front of signed reasoning has changed, or `None`."""
     return claude.refuses_changed_prefix(_bare(model))
 

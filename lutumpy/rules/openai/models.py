@@ -28,6 +28,7 @@ __all__ = [
     "takes_configuration_update",
     "takes_instructions_per_turn",
     "takes_tool_search",
+    "version",
 ]
 
 HOST = "api.openai.com"
@@ -74,7 +75,7 @@ def binds_reasoning(model: str | None) -> bool:
     A name that isn't known counts as binding: wrongly taken so, it costs reasoning that would have
     been read; wrongly taken for free, reasoning is lost unseen.
     """
-    known = _version(model)
+    known = version(model)
     if known is not None:
         return known >= BINDS_FROM
     return model is None or _OTHERS.match(model) is None
@@ -89,7 +90,7 @@ def takes_additional_tools(model: str | None, host: str | None = HOST) -> bool:
         host: The authority that the request goes to; with `None`, or one that isn't known, nothing
             is taken for granted.
     """
-    is_known = _version(model) is not None or bool(_OTHERS.match(model or ""))
+    is_known = version(model) is not None or bool(_OTHERS.match(model or ""))
     return host == HOST and is_known
 
 
@@ -125,18 +126,18 @@ def refuses_allowed_appended(model: str | None) -> bool:
 
 
 def _is_before(model: str | None, first: tuple[int, int]) -> bool:
-    known = _version(model)
+    known = version(model)
     return known < first if known is not None else bool(_OTHERS.match(model or ""))
 
 
-def _version(model: str | None) -> tuple[int, int] | None:
+def version(model: str | None) -> tuple[int, int] | None:
     """The version of a GPT: `gpt-6.2-astra` is `(6, 2)`, `gpt-4o` `(4, 0)`."""
     match = _VERSION.match(model) if model is not None else None
     return (int(match[1]), int(match[2] or 0)) if match is not None else None
 
 
 def _is_from(model: str | None, first: tuple[int, int]) -> bool:
-    known = _version(model)
+    known = version(model)
     return known is not None and known >= first
 
 

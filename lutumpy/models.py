@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.windows import TranscriptRound
     from lutumpy.costs import Unsettled
+    from lutumpy.rounds.committed_values import read_value
     from lutumpy.rounds.target import Target
     from lutumpy.rounds.turns import TextTurn, ToolTurn
 
@@ -103,6 +104,7 @@ __all__ = [
     "dump_turn",
     "load_item",
     "load_turn",
+    "read_value",
 ]
 
 _HOMES = homes_of(
@@ -149,6 +151,7 @@ _HOMES = homes_of(
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],
         "lutumpy.core.windows": ["TranscriptRound"],
+        "lutumpy.rounds.committed_values": ["read_value"],
         "lutumpy.rounds.target": ["Target"],
         "lutumpy.rounds.turns": ["TextTurn", "ToolTurn"],
     }

@@ -219,6 +219,12 @@ class Transcript(ItemStore):
     def answered(self) -> bool:
         """Whether nothing is left to ask: it ends in a finished answer that wasn't paused."""
         last = self[-1] if len(self) else None
+        if isinstance(last, ToolResults):
+            # The value of a structured turn may come as a call, whose result ends the answer.
+            from lutumpy.core.value_calls import received_value
+
+            before = self[-2] if len(self) > 1 else None
+            return isinstance(before, AssistantTurn) and received_value(before, last) is not None
         return (
             isinstance(last, AssistantTurn)
             and last.finish_reason != "paused"

@@ -139,7 +139,7 @@ class OpenConversation:
         counts = self.claim.counts
         failures = {(tool, arguments): count for tool, arguments, count in counts.failures}
         spent = self._cost_at_loop - counts.tokens
-        return LoopCounts(counts.rounds, spent, failures)
+        return LoopCounts(counts.rounds, spent, failures, counts.value_retries)
 
     def loop_counts_of_new_task(self) -> LoopCounts:
         """As `loop_counts`, for a loop that was running when the user's message came."""
@@ -152,7 +152,9 @@ class OpenConversation:
             Whether there were messages: then the task is a new one.
         """
         failures = [(*key, count) for key, count in counted.failures.items()]
-        counts = Counts(counted.rounds, self.claim.counts.tokens, tuple(failures))
+        counts = Counts(
+            counted.rounds, self.claim.counts.tokens, tuple(failures), counted.value_retries
+        )
         told = self._told_by_results
         # A notice that a result tells would be found as waiting: then it is known to be there.
         waiting = await self._commit(counts, "open", told, unless_messages=True)
@@ -166,6 +168,11 @@ class OpenConversation:
     async def commit_answer(self, status: Status) -> None:
         """Commit a finished answer. What limits count stays, until the user says something."""
         await self._commit(self.claim.counts, status, ())
+
+    async def commit_retry(self, counted: LoopCounts) -> None:
+        """Commit an answer without a value, and what was said to it; the task goes on."""
+        counts = replace(self.claim.counts, value_retries=counted.value_retries)
+        await self._commit(counts, "open", ())
 
     async def take_messages(self, inbox: Sequence[InboxEntry]) -> bool:
         """Commit the messages that wait, where no round is open; whether there were any.

@@ -352,6 +352,13 @@ class DurableEffects(AsyncEffects):
         paused = outcome.result.finish_reason == "paused"
         yield self._conversation.commit_answer("open" if paused else "done")
 
+    def retry(
+        self, outcome: Finished[Any], session: Session, message: str, counts: LoopCounts
+    ) -> Generator[Any, Any, LoopCounts]:
+        session.push_user(message)
+        yield self._conversation.commit_retry(counts)
+        return counts
+
     def commit(
         self,
         plan: OpenRound,

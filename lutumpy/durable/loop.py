@@ -71,6 +71,7 @@ from lutumpy.loops import (
     has_async_hooks,
     stop_reason,
 )
+from lutumpy.models import read_value
 from lutumpy.plain.driving import drive_async
 from lutumpy.tools import HasView, View
 
@@ -81,13 +82,14 @@ __all__ = ["DurableLoop"]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+V = TypeVar("V", default=None)
 
 OnProgress = Callable[[LoopEvent[C]], "Awaitable[None] | None"]
 
 UNSENT = "nothing was sent"
 
 
-class DurableLoop(Generic[TS, C]):
+class DurableLoop(Generic[TS, C, V]):
     """`run_tools` for conversations in a store: any process goes on with them, at any time.
 
     What was recorded is used, and never asked for or run again: the model's answer, the decisions
@@ -99,7 +101,7 @@ class DurableLoop(Generic[TS, C]):
         store: Where conversations are kept.
         llm: An adapter with its model.
         tools: The toolset.
-        dispatch: What runs its calls.
+        dispatch: What runs its calls; by default `Dispatcher(tools)`, as for `run_tools`.
         hooks: As for `run_tools`. A hook that gives `Hold` makes the run end with `Waiting`. Hooks
             are asked again where a process died before their decisions were recorded, so a hook
             that decides has no effects which it can't repeat.
@@ -114,6 +116,8 @@ class DurableLoop(Generic[TS, C]):
         on_progress: As for `run_tools`.
         max_rounds: As for `run_tools`. Limits count from one message of the user to its answer, in
             whichever processes that is.
+        output: As for `run_tools`. Retries are counted as rounds are; an answer that was given
+            before is read again when it is taken up.
         lease: Seconds after which another process may go on, where this one is gone. It is renewed
             while a run goes on.
         **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
@@ -131,7 +135,7 @@ class DurableLoop(Generic[TS, C]):
         llm: Model,
         *,
         tools: HasView[View[TS, C]],
-        dispatch: Dispatcher[TS],
+        dispatch: Dispatcher[TS] | None = None,
         hooks: ToolHooks[TS] | Policy[C] | None = None,
         runner: CallRunner | None = None,
         sign: Signer | None = None,
@@ -141,17 +145,20 @@ class DurableLoop(Generic[TS, C]):
         approve: AskApproval | None = None,
         on_progress: OnProgress[C] | None = None,
         max_rounds: int = 15,
+        output: type[V] | None = None,
         lease: float = 30.0,
         **options: Unpack[LoopOptions[TS]],
     ) -> None:
         if "scope" in options:
             raise TypeError(f"scope= belongs to run(), for each conversation; {UNSENT}")
         decider: Any = _run_all if hooks is None else hooks
-        self._loop_settings = LoopSettings(tools, dispatch, decider, approve, max_rounds, **options)
+        self._loop_settings = LoopSettings(
+            tools, dispatch, decider, approve, max_rounds, output=output, **options
+        )
         _check(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
         _check_parts(store, runner)
         if runner is None:
-            runner = LocalRunner(dispatch, options.get("executor"))
+            runner = LocalRunner(self._loop_settings.dispatcher, options.get("executor"))
         review = hooks if isinstance(hooks, ToolHooks) else None
         self._settings = RoundSettings(
             tools, runner, sign, verify, drift, has_async_hooks(decider), review
@@ -162,7 +169,7 @@ class DurableLoop(Generic[TS, C]):
         self._on_progress = on_progress
         self._lease = lease
 
-    async def run(self, scope: str) -> RunResult:
+    async def run(self, scope: str) -> RunResult[V]:
         """Go on with a conversation until the model has answered, a limit is reached, or a person
         has to decide; it returns then, and never sleeps.
 
@@ -186,7 +193,7 @@ class DurableLoop(Generic[TS, C]):
         """
         return await self._run(scope, in_thread=False)
 
-    def run_sync(self, scope: str) -> RunResult:
+    def run_sync(self, scope: str) -> RunResult[V]:
         """As `run`, in an event loop of its own (asyncio); requests go through the sync client, in
         a thread.
 
@@ -254,8 +261,8 @@ class DurableLoop(Generic[TS, C]):
 
     # --- one run -----------------------------------------------------------------------------
 
-    async def _run(self, scope: str, *, in_thread: bool) -> RunResult:
-        outcome: RunResult | None = None
+    async def _run(self, scope: str, *, in_thread: bool) -> RunResult[V]:
+        outcome: RunResult[V] | None = None
         while True:
             claim = await self._store.claim(scope, lease=self._lease)
             if isinstance(claim, Taken):
@@ -267,7 +274,7 @@ class DurableLoop(Generic[TS, C]):
 
     async def _go_on(
         self, claim: Claim, *, in_thread: bool
-    ) -> tuple[Answered | Waiting, frozenset[str]]:
+    ) -> tuple[Answered[V] | Waiting, frozenset[str]]:
         """Go on with a claimed conversation, and give it up on every way out."""
         conversation = OpenConversation(self._store, claim)
         work = partial(self._work, conversation, claim.inbox, in_thread=in_thread)
@@ -290,11 +297,11 @@ class DurableLoop(Generic[TS, C]):
 
     async def _work(
         self, conversation: OpenConversation, inbox: Sequence[InboxEntry], *, in_thread: bool
-    ) -> Answered:
+    ) -> Answered[V]:
         if not conversation.has_open_round:
             await conversation.take_messages(inbox)
         if not conversation.has_open_round and conversation.session.answered:
-            return Answered(_last_answer(conversation))
+            return Answered(_last_answer(conversation, self._loop_settings.output))
         writer = EventWriter(conversation) if self._events else None
         effects = DurableEffects(
             conversation,
@@ -331,7 +338,7 @@ class DurableLoop(Generic[TS, C]):
         return tell
 
     async def _has_more(
-        self, scope: str, outcome: Answered | Waiting, seen: frozenset[str]
+        self, scope: str, outcome: Answered[Any] | Waiting, seen: frozenset[str]
     ) -> bool:
         """Whether something came in that this run hasn't looked at, in its last moment."""
         inbox = await self._store.inbox(scope)
@@ -349,11 +356,16 @@ def _run_all(call: BaseToolCall) -> ToolDecision[Any, Any]:
     return RunNormally()
 
 
-def _last_answer(conversation: OpenConversation) -> LoopResult:
+def _last_answer(conversation: OpenConversation, output: Any) -> LoopResult[Any]:
     """How a conversation ended whose answer was committed before."""
-    result: TurnResult[Any] = TurnResult(conversation.session.turns()[-1])
-    rounds = conversation.claim.counts.rounds
-    return LoopResult(result.text, rounds, Usage(), stop_reason(result), result)
+    session, rounds = conversation.session, conversation.claim.counts.rounds
+    if output is None:
+        result: TurnResult[Any] = TurnResult(session.turns()[-1])
+    else:
+        result = read_value(session.transcript, output)
+    stopped_by = stop_reason(result, asked_for_value=output is not None)
+    value, error = result.value, result.value_error
+    return LoopResult(result.text, rounds, Usage(), stopped_by, result, value, error)
 
 
 def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, Union
+
+from typing_extensions import TypeVar
 
 from lutumpy.durable.types import Taken
 from lutumpy.loops import LoopResult
@@ -15,8 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["Answered", "RunResult", "Waiting"]
 
 
+V_co = TypeVar("V_co", default=None, covariant=True)
+V = TypeVar("V", default=None)
+
+
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Generic[V_co]):
     """The model answered, or a limit was reached. The conversation is in the store.
 
     Attributes:
@@ -24,7 +30,7 @@ class Answered:
             process; its `usage` is what this run alone cost.
     """
 
-    result: LoopResult
+    result: LoopResult[V_co]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +48,5 @@ class Waiting:
     digest: str
 
 
-RunResult: TypeAlias = "Answered | Waiting | Taken"
+RunResult: TypeAlias = Union[Answered[V], Waiting, Taken]
 """What `DurableLoop.run` gives."""

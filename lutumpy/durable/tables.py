@@ -239,15 +239,23 @@ def read(text: str) -> Any:
 
 def dump_counts(counts: Counts) -> str:
     failures = [list(failure) for failure in counts.failures]
-    return write({"rounds": counts.rounds, "tokens": counts.tokens, "failures": failures})
+    return write(
+        {
+            "rounds": counts.rounds,
+            "tokens": counts.tokens,
+            "failures": failures,
+            "value_retries": counts.value_retries,
+        }
+    )
 
 
 def load_counts(text: str) -> Counts:
     data = read(text)
     try:
         failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
-        return Counts(data["rounds"], data["tokens"], failures)
-    except (KeyError, TypeError, ValueError) as error:
+        # Rows of earlier releases know no retries.
+        return Counts(data["rounds"], data["tokens"], failures, data.get("value_retries", 0))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StoreError("damaged", "a row of the store holds no counts of a run") from error
 
 

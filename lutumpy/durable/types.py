@@ -37,11 +37,13 @@ class Counts:
         rounds: How many rounds were committed.
         tokens: What the session had cost when the task began, in tokens.
         failures: In how many rounds a call went wrong: `[tool, canonical arguments, count]` each.
+        value_retries: How often the model was asked again for an answer that has a value.
     """
 
     rounds: int = 0
     tokens: int = 0
     failures: tuple[tuple[str, str, int], ...] = ()
+    value_retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ class LoopCounts:
         rounds: How many rounds were committed.
         tokens: What was spent before this loop began, in tokens; its own tokens are added to that.
         failures: In how many rounds a call of this tool with these arguments went wrong.
+        value_retries: How often the model was asked again for an answer that has a value.
     """
 
     rounds: int = 0
     tokens: int = 0
     failures: Mapping[FailureKey, int] = field(default_factory=dict)
+    value_retries: int = 0

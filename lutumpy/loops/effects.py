@@ -83,7 +83,7 @@ class Effects(Protocol):
     they wait for, and `cut_off` waits for nothing, since the loop may be closing.
     """
 
-    def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+    def collect(self, turn: ToolTurn[Any, Any], number: int) -> Any:
         """The outcome of the turn. A round whose calls were decided before comes as its plan."""
 
     def describe(self, hooks: ToolHooks[Any]) -> Any:
@@ -117,6 +117,16 @@ class Effects(Protocol):
 
     def finish(self, outcome: Finished[Any], session: Session) -> Generator[Any, Any, None]:
         """Keep a finished answer, which is in the session."""
+        ...
+
+    def retry(
+        self, outcome: Finished[Any], session: Session, message: str, counts: LoopCounts
+    ) -> Generator[Any, Any, LoopCounts]:
+        """Keep a finished answer that has no value, and `message`, which the user says to it.
+
+        Returns:
+            What the loop goes on counting from.
+        """
         ...
 
     def commit(
@@ -155,7 +165,7 @@ class AsyncEffects(InSession):
     def __init__(self, on_event: Callback | None) -> None:
         self._on_event = on_event
 
-    async def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+    async def collect(self, turn: ToolTurn[Any, Any], number: int) -> Any:
         """See `Effects.collect`."""
         if self._on_event is None:
             return await turn.collect()
@@ -231,7 +241,7 @@ class SyncEffects(InSession):
         self._portal = None
         self._stack.__exit__(kind, error, trace)
 
-    def collect(self, turn: ToolTurn[Any, None], number: int) -> Any:
+    def collect(self, turn: ToolTurn[Any, Any], number: int) -> Any:
         """See `Effects.collect`."""
         if self._on_event is None:
             return turn.collect_sync()

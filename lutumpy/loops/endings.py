@@ -25,6 +25,14 @@ class InSession:
         """Nothing is left to do: the answer is in the session."""
         yield from ()
 
+    def retry(
+        self, outcome: Finished[Any], session: Session, message: str, counts: LoopCounts
+    ) -> Generator[Any, Any, LoopCounts]:
+        """The answer is in the session; the message comes behind it."""
+        session.push_user(message)
+        yield from ()
+        return counts
+
     def commit(
         self,
         plan: OpenRound,

@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from lutumpy import (
@@ -107,7 +109,7 @@ class Loop:
         self._registry = settings.hooks if isinstance(settings.hooks, ToolHooks) else None
         self._on_progress = on_progress
         # The last turn, and what it was made of.
-        self._turn: ToolTurn[Any, None] | None = None
+        self._turn: ToolTurn[Any, Any] | None = None
         self._turn_made_of: tuple[Any, ...] | None = None
 
     @property
@@ -120,7 +122,7 @@ class Loop:
         """Tokens so far: all that the session has cost since this loop began."""
         return self._session.usage - self._cost_before
 
-    def steps(self, *, is_open: bool = False) -> Generator[Any, Any, LoopResult]:
+    def steps(self, *, is_open: bool = False) -> Generator[Any, Any, LoopResult[Any]]:
         """Make turns until one is finished or a limit is reached; yields what has to be awaited.
 
         Args:
@@ -138,12 +140,16 @@ class Loop:
             if not is_open:
                 yield from self._report_progress(RequestStarted(number, self.usage))
             is_open = False
-            outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[None]
+            outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[Any]
             outcome = yield self._effects.collect(turn, number)
             if isinstance(outcome, Finished):
+                if self._asks_again(outcome.result):
+                    yield from self._ask_again(outcome)
+                    continue
                 yield from self._effects.finish(outcome, self._session)
                 result = outcome.result
-                return (yield from self._end_loop(result.text, stop_reason(result), result))
+                stopped_by = stop_reason(result, asked_for_value=self._settings.output is not None)
+                return (yield from self._end_loop(result.text, stopped_by, result))
             opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
             yield from self._carry_out_round(opened)
             yield from self._report_progress(RoundCommitted(self.rounds, self.usage))
@@ -151,7 +157,7 @@ class Loop:
             if limit is not None:
                 return (yield from self._end_loop(opened.text, limit, None))
 
-    def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, None]]:
+    def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, Any]]:
         """The turn of the next request, not sent yet; raises `InvalidToolConstraints`."""
         descriptions = self._descriptions
         if self._registry is not None:
@@ -173,9 +179,13 @@ class Loop:
         descriptions: Descriptions,
         require: ToolRequirement[Any] | None,
         available: ToolAvailability[Any] | None,
-    ) -> ToolTurn[Any, None]:
+    ) -> ToolTurn[Any, Any]:
         settings = self._settings
-        return self._session.text_turn(
+        if settings.output is None:
+            make: Callable[..., Any] = self._session.text_turn
+        else:
+            make = partial(self._session.structured_turn, value=settings.output)
+        turn: ToolTurn[Any, Any] = make(
             self._llm,
             tools=settings.tools,
             available=available,
@@ -188,6 +198,26 @@ class Loop:
             max_output_tokens=settings.max_output_tokens,
             extra=settings.extra,
         )
+        return turn
+
+    def _asks_again(self, result: TurnResult[Any]) -> bool:
+        """Whether the model gets another try to write a value."""
+        settings = self._settings
+        return (
+            settings.output is not None
+            and stop_reason(result, asked_for_value=True) == "no_value"
+            and self.counts.value_retries < settings.value_retries
+            and self._limit_reached() is None
+        )
+
+    def _ask_again(self, outcome: Finished[Any]) -> Generator[Any, Any, None]:
+        """Keep an answer without a value, and say what is wrong with it as the user's message."""
+        message = (
+            f"The answer could not be used: {outcome.result.value_error}. Answer again, in the "
+            "form that was asked for."
+        )
+        counts = replace(self.counts, value_retries=self.counts.value_retries + 1)
+        self.counts = yield from self._effects.retry(outcome, self._session, message, counts)
 
     def _limit_reached(self) -> StoppedBy | None:
         settings = self._settings
@@ -200,9 +230,12 @@ class Loop:
         return "round_limit" if self.rounds >= settings.max_rounds else None
 
     def _end_loop(
-        self, text: str, stopped_by: StoppedBy, result: TurnResult | None
-    ) -> Generator[Any, Any, LoopResult]:
-        ended = LoopResult(text, self.rounds, self.usage, stopped_by, result)
+        self, text: str, stopped_by: StoppedBy, result: TurnResult[Any] | None
+    ) -> Generator[Any, Any, LoopResult[Any]]:
+        value, error = (None, None) if result is None else (result.value, result.value_error)
+        if result is None and self._settings.output is not None:
+            error = f"the loop was stopped by its {stopped_by} before the model had answered"
+        ended = LoopResult(text, self.rounds, self.usage, stopped_by, result, value, error)
         yield from self._report_progress(LoopEnded(self.rounds, self.usage, ended))
         return ended
 
@@ -308,7 +341,7 @@ class Loop:
             plan,
             pending,
             self._executor,
-            settings.dispatch,
+            settings.dispatcher,
             settings.scope,
             report,
         )
@@ -369,7 +402,7 @@ class Loop:
             # Each once, and in the order of the answer, which counts keep where they are stored.
             for key in dict.fromkeys([_failure_key(metadata) for metadata in failed]):
                 failures[key] = failures.get(key, 0) + 1
-        return LoopCounts(counts.rounds + 1, counts.tokens, failures)
+        return LoopCounts(counts.rounds + 1, counts.tokens, failures, counts.value_retries)
 
 
 def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:

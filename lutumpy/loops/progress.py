@@ -121,7 +121,7 @@ class LoopEnded:
 
     round: int
     usage: Usage
-    result: LoopResult
+    result: LoopResult[Any]
 
 
 LoopEvent: TypeAlias = Union[

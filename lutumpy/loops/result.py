@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal
+
+from typing_extensions import TypeVar
 
 from lutumpy import AssistantTurn, LutumpyError, ToolResult, TurnResult, Usage
 
 __all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError", "stop_reason"]
 
+V_co = TypeVar("V_co", default=None, covariant=True)
+
 StoppedBy = Literal[
-    "answer", "round_limit", "refusal", "length", "repeat", "budget", "paused", "unknown"
+    "answer",
+    "no_value",
+    "round_limit",
+    "refusal",
+    "length",
+    "repeat",
+    "budget",
+    "paused",
+    "unknown",
 ]
 """Why a loop ended; see `LoopResult.stopped_by`."""
 
@@ -28,28 +40,33 @@ _DOUBTFUL = frozenset({"unknown", "tool_calls"})
 
 
 @dataclass(frozen=True, slots=True)
-class LoopResult:
+class LoopResult(Generic[V_co]):
     """How a loop ended. Everything that was said and done is in the session.
 
     Attributes:
         text: What the model wrote in its last turn; may be empty where that turn called tools.
         rounds: How many rounds were committed.
         usage: Tokens of this loop alone: what the session has cost since the loop began.
-        stopped_by: `answer`: the model answered. `refusal`: it refused (`result.refusal`), or the
-            provider filtered the answer. `length`: a limit cut the answer, mostly that of the
-            output. `paused`: the provider paused its turn; another loop continues it. `unknown`:
-            the provider gave no known reason, or announced a call that never came, and the answer
-            has no text or broke off (`result.turn.provider_finish_reason` is its own word).
-            `round_limit`, `repeat`, `budget`: a limit of the loop, with the last round committed
-            and no answer yet.
+        stopped_by: `answer`: the model answered. `no_value`: its answer has no value of the type
+            that `output` asks for, and the loop has no retry left. `refusal`: it refused
+            (`result.refusal`), or the provider filtered the answer. `length`: a limit cut the
+            answer, mostly that of the output. `paused`: the provider paused its turn; another loop
+            continues it. `unknown`: the provider gave no known reason, or announced a call that
+            never came, and the answer has no text or broke off
+            (`result.turn.provider_finish_reason` is its own word). `round_limit`, `repeat`,
+            `budget`: a limit of the loop, with the last round committed and no answer yet.
         result: The finished answer, or `None` where one of the loop's own limits stopped it.
+        value: The value of the answer, where `output` asked for one; `None` where there is none.
+        value_error: Why there is none; else, and without `output`, `None`.
     """
 
     text: str
     rounds: int
     usage: Usage
     stopped_by: StoppedBy
-    result: TurnResult | None = field(default=None, repr=False)
+    result: TurnResult[V_co] | None = field(default=None, repr=False)
+    value: V_co | None = None
+    value_error: str | None = None
 
 
 class UncommittedRoundError(LutumpyError, RuntimeError):
@@ -77,12 +94,24 @@ class UncommittedRoundError(LutumpyError, RuntimeError):
         return type(self), (self.turn, self.results, self.reason)
 
 
-def stop_reason(result: TurnResult[Any]) -> StoppedBy:
+def stop_reason(result: TurnResult[Any], *, asked_for_value: bool = False) -> StoppedBy:
     """What an answer that needs no tool stopped the loop by.
 
     For an unknown finish reason, and for a call that was announced and never came, only a text that
     did not break off shows that the model has answered.
+
+    Args:
+        result: The answer.
+        asked_for_value: Whether it should have a value. One that has a value is an answer, whatever
+            its finish reason says.
     """
+    if asked_for_value:
+        if result.value_error is None:
+            return "answer"
+        known = _STOPPED_BY_FINISH.get(result.finish_reason)
+        if result.refusal is not None:
+            return "refusal"
+        return known if known in ("refusal", "paused") else "no_value"
     is_whole = bool(result.text.strip()) and not result.turn.cut
     if result.finish_reason in _DOUBTFUL and not is_whole:
         return "unknown"

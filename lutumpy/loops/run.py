@@ -33,6 +33,7 @@ __all__ = ["run_tools", "run_tools_sync"]
 
 TS = TypeVar("TS", bound=Toolset[Any])
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+V = TypeVar("V", default=None)
 
 
 async def run_tools(
@@ -40,14 +41,15 @@ async def run_tools(
     llm: Model,
     *,
     tools: HasView[View[TS, C]],
-    dispatch: Dispatcher[TS],
+    dispatch: Dispatcher[TS] | None = None,
     hooks: ToolHooks[TS] | Policy[C] | None = None,
     approve: AskApproval | None = None,
     max_rounds: int = 15,
+    output: type[V] | None = None,
     on_progress: Callable[[LoopEvent[C]], Awaitable[None] | None] | None = None,
     on_event: Callable[[StreamEvent[C]], Awaitable[None] | None] | None = None,
     **options: Unpack[LoopOptions[TS]],
-) -> LoopResult:
+) -> LoopResult[V]:
     """Make turns, and run what the model calls, until it answers or a limit is reached.
 
     In each round hooks decide the calls, the executor runs what is pending, the registry's result
@@ -59,21 +61,25 @@ async def run_tools(
         session: The conversation. It must end in something to answer, or in a paused turn.
         llm: An adapter with its model.
         tools: The toolset.
-        dispatch: What runs its calls.
+        dispatch: What runs its calls; by default `Dispatcher(tools)`, for toolsets whose tools have
+            code of their own.
         hooks: The toolset's registry, whose description hooks also word the tools of each
             request; or a plain policy, a callable `call -> RunNormally | Complete | Reject`.
         approve: Asked about each call that the provider makes itself and that no hook has decided:
             `True` approves it. Sync or async. Without it they are rejected.
         max_rounds: After this many committed rounds the loop stops with `round_limit`, and makes
             no further request.
+        output: The type of the answer: every turn is a `structured_turn`, and the result has the
+            value. As there, it may be whatever pydantic has a JSON Schema for, or an
+            `OutputSchema`. What the model writes is never raised: see `value_retries`.
         on_progress: Called with each step of the loop, see `LoopEvent`; sync or async.
         on_event: Called with the events of the streamed answers; sync or async. With it, turns
             are streamed, which the model must be able to do.
         **options: Limits, the executor, and the options of each request: see `LoopOptions`.
 
     Returns:
-        The text of the last turn, the number of committed rounds, the tokens of this loop, and
-        what stopped it.
+        The text of the last turn, the number of committed rounds, the tokens of this loop, what
+        stopped it, and the value, where one was asked for.
 
     Raises:
         ValueError: a limit is not a positive number; nothing was sent. `TypeError` where another
@@ -96,7 +102,7 @@ async def run_tools(
             (withheld where result hooks can no longer review it), the others as interrupted.
     """
     effects = AsyncEffects(on_event)
-    settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, **options)
+    settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, output=output, **options)
     loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
     return await drive_async(loop.steps())
 
@@ -106,14 +112,15 @@ def run_tools_sync(
     llm: Model,
     *,
     tools: HasView[View[TS, C]],
-    dispatch: Dispatcher[TS],
+    dispatch: Dispatcher[TS] | None = None,
     hooks: ToolHooks[TS] | SyncPolicy[C] | None = None,
     approve: SyncApprove | None = None,
     max_rounds: int = 15,
+    output: type[V] | None = None,
     on_progress: Callable[[LoopEvent[C]], None] | None = None,
     on_event: Callable[[StreamEvent[C]], None] | None = None,
     **options: Unpack[LoopOptions[TS]],
-) -> LoopResult:
+) -> LoopResult[V]:
     """As `run_tools`, with a sync client, plain hooks and plain callbacks.
 
     Requests, hooks and callbacks run in the calling thread. Tools, async ones included, run in an
@@ -139,7 +146,9 @@ def run_tools_sync(
             )
     refuse_async_hooks(hooks)
     with SyncEffects(on_event) as effects:
-        settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, **options)
+        settings = LoopSettings(
+            tools, dispatch, hooks, approve, max_rounds, output=output, **options
+        )
         loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
         return _drive_sync(loop.steps())
 
@@ -165,7 +174,7 @@ def _make_loop(
     return Loop(session, llm, effects, settings, on_progress)
 
 
-def _drive_sync(steps: Generator[Any, Any, LoopResult]) -> LoopResult:
+def _drive_sync(steps: Generator[Any, Any, LoopResult[Any]]) -> LoopResult[Any]:
     # A KeyboardInterrupt may come between two steps, where no step could catch it. Closing the
     # generator raises GeneratorExit at its last yield, so that the open round is still dealt with.
     with closing(steps):
@@ -174,5 +183,5 @@ def _drive_sync(steps: Generator[Any, Any, LoopResult]) -> LoopResult:
             while True:
                 value = steps.send(value)
         except StopIteration as done:
-            result: LoopResult = done.value
+            result: LoopResult[Any] = done.value
             return result

@@ -81,6 +81,9 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
         temperature: Sampling temperature.
         max_output_tokens: Limit of each answer, in tokens.
         extra: Provider parameters, passed through with every request.
+        value_retries: With `output`: how often the model is told why its answer has no value, and
+            asked again; 0 by default. What a retry says stays in the session, as a message of the
+            user. A refused answer isn't asked for again.
     """
 
     executor: ToolExecutor | None
@@ -96,6 +99,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     temperature: float | None
     max_output_tokens: int | None
     extra: Mapping[str, Any] | None
+    value_retries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +109,15 @@ class LoopSettings:
     Raises:
         ValueError: a limit is not a positive number. `TypeError` where another value is not of
             its type. Nothing was sent in either case.
-        DeclarationError: `dispatch` doesn't cover the toolset, or is for another one.
+        DeclarationError: `dispatch` doesn't cover the toolset, or is for another one; without it,
+            a tool of the toolset has no code of its own.
         HookError: `hooks` belongs to another toolset, or can't decide calls.
     """
 
-    # A field for each key of `LoopOptions`, so that an unknown option is a TypeError.
+    # A field for each key of `LoopOptions`, so that an unknown option is a TypeError. `output` is
+    # not one of them, since it gives the result its type.
     tools: Any
-    dispatch: Dispatcher[Any]
+    dispatch: Dispatcher[Any] | None
     hooks: ToolHooks[Any] | Policy[Any] | None
     approve: AskApproval | None
     max_rounds: int
@@ -128,6 +134,8 @@ class LoopSettings:
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] | None = None
+    value_retries: int = 0
+    output: Any = None
 
     def __post_init__(self) -> None:
         _check_positive("max_rounds", self.max_rounds)
@@ -138,6 +146,8 @@ class LoopSettings:
         if not hasattr(self.tools, "__view__"):
             raise TypeError(f"tools= takes a Toolset class, not {self.tools!r:.100}; {UNSENT}")
         toolset = self.tools.__view__().toolset
+        if self.dispatch is None:
+            object.__setattr__(self, "dispatch", Dispatcher(toolset))
         if not isinstance(self.dispatch, Dispatcher):
             raise TypeError(
                 f"dispatch= takes a Dispatcher({toolset.__name__}), "
@@ -153,11 +163,25 @@ class LoopSettings:
             raise TypeError(f"executor= takes a ToolExecutor, not {kind}; {UNSENT}")
         if self.scope is not None and not isinstance(self.scope, str):
             raise TypeError(f"scope= takes text, not {type(self.scope).__name__}; {UNSENT}")
+        _check_output(self.output, self.value_retries)
+
+    @property
+    def dispatcher(self) -> Dispatcher[Any]:
+        """What runs the calls: `dispatch`, or the one that was made for the toolset."""
+        assert self.dispatch is not None
+        return self.dispatch
 
 
 def _check_positive(name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}={safe_repr(value)} is not a whole number from 1; {UNSENT}")
+
+
+def _check_output(output: Any, retries: Any) -> None:
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise ValueError(f"value_retries={safe_repr(retries)} is not a whole number; {UNSENT}")
+    if output is None and retries:
+        raise ValueError(f"value_retries= needs output=; {UNSENT}")
 
 
 def _check_hooks(hooks: Any, toolset: type[Toolset[Any]]) -> None:

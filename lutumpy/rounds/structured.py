@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import re
 from collections.abc import Container, Iterable
@@ -28,6 +29,7 @@ from typing_extensions import TypeVar
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
 from lutumpy.core.model import OutputSpec
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
+from lutumpy.core.value_calls import VALUE_RECEIVED, value_tool_name
 from lutumpy.hooks.pipeline import CallOrIssue
 from lutumpy.plain.json_values import refuse_constant
 from lutumpy.plain.preview import shorten
@@ -49,7 +51,6 @@ _DESCRIPTION = (
     "written as text is not read. Call other tools first where you need them, and this one alone, "
     "after their results."
 )
-_RECEIVED = "Answer received."
 
 
 class ValueReader(Generic[V]):
@@ -225,7 +226,7 @@ class ValueTool(Generic[V]):
                 read = ReadValue(error=cut)
             reads.append(read)
             if read.error is None:
-                value, received = read.value, ToolResult(metadata, _RECEIVED)
+                value, received = read.value, ToolResult(metadata, VALUE_RECEIVED)
                 continue
             reason: IssueReason = "invalid_arguments" if cut is None else "truncated"
             detail = f"{read.error[:1].upper()}{read.error[1:]}"
@@ -273,11 +274,7 @@ def value_reader(value: Any) -> ValueReader[Any]:
 
 
 def _list_names() -> Iterable[str]:
-    yield "answer"
-    number = 2
-    while True:
-        yield f"answer_{number}"
-        number += 1
+    return (value_tool_name(number) for number in itertools.count(1))
 
 
 def _explain_unfinished(turn: AssistantTurn) -> str | None:

@@ -107,7 +107,7 @@ def progress(event: LoopEvent) -> None:
         case RoundCommitted():
             pass
         case LoopEnded(result=result):
-            assert_type(result, LoopResult)
+            assert_type(result, LoopResult[Any])
         case _:
             assert_never(event)
 
@@ -135,6 +135,7 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
     match done.stopped_by:
         case (
             "answer"
+            | "no_value"
             | "round_limit"
             | "refusal"
             | "length"
@@ -146,6 +147,11 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
             pass
         case _:
             assert_never(done.stopped_by)
+    typed = await run_tools(session, llm, tools=Open, output=Text, value_retries=1)
+    assert_type(typed, LoopResult[Text])
+    assert_type(typed.value, Text | None)
+    assert_type(typed.value_error, str | None)
+    assert_type(run_tools_sync(session, llm, tools=Open, output=list[int]).value, list[int] | None)
     await run_tools(
         session,
         llm,

@@ -35,7 +35,6 @@ one: ToolRequirement[Closed] = ToolRequirement.specific(Closed.read)
 
 
 async def wrong(session: Session, llm: OpenAIChat) -> None:
-    await run_tools(session, llm, tools=Open)  # refused
     await run_tools(session, llm, dispatch=open_dispatch)  # refused
     await run_tools(session, llm, tools=Open, dispatch=closed_dispatch)  # refused
     await run_tools(session, llm, tools=Open, dispatch={})  # refused

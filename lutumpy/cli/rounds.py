@@ -194,7 +194,7 @@ def _write_page(output: Output, out: str, page: str) -> None:
 
 def _describe_unresolved(call: Any) -> dict[str, str]:
     metadata = call.metadata
-    return {"call_id": metadata.id, "tool": metadata.name, "arguments": metadata.arguments}
+    return {"call_id": metadata.id, "tool": metadata.name, "arguments": call.arguments}
 
 
 def _print_conversation(

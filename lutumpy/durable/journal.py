@@ -140,7 +140,7 @@ class StoreJournal:
     async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
         result = self._known.setdefault(ticket.call_id, result)
         value = result.dump()
-        unresolved = UnresolvedCall(ticket.scope, ticket.metadata, ticket.equal_to)
+        unresolved = UnresolvedCall.of(ticket.scope, ticket.metadata, ticket.equal_to)
         if is_unresolved(result):
             # The store keeps it beside the records, and has it from here.
             value["unresolved"] = unresolved.dump()
@@ -159,12 +159,12 @@ class StoreJournal:
         for begun in self._left_over:
             is_equal = (begun.tool, begun.equal_to) == (ticket.tool, ticket.equal_to)
             if is_equal and self.result_of(begun) is None:
-                return UnresolvedCall(begun.scope, begun.metadata, begun.equal_to)
+                return UnresolvedCall.of(begun.scope, begun.metadata, begun.equal_to)
         return None
 
     def _find_unresolved(self, ticket: CallTicket) -> UnresolvedCall | None:
         for call in self._conversation.unresolved:
-            if (call.metadata.name, call.arguments) == (ticket.tool, ticket.equal_to):
+            if (call.metadata.name, call.equal_to) == (ticket.tool, ticket.equal_to):
                 return call
         return None
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lutumpy import ToolMetadata
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
-from lutumpy.tools import call_arguments
+from lutumpy.tools import call_arguments, final_arguments
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -26,19 +26,33 @@ class UnresolvedCall:
     Attributes:
         scope: The scope of the run.
         metadata: The call.
-        arguments: A text that is the same for equal arguments, edits of hooks included.
+        arguments: The arguments that it began with, as JSON text: those of hooks and people where
+            they edited the call. `metadata` has what the model wrote.
+        equal_to: A text that is the same for equal calls of one tool; `arguments`, where nobody
+            edited the call.
     """
 
     scope: str
     metadata: ToolMetadata
     arguments: str
+    equal_to: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.equal_to:
+            object.__setattr__(self, "equal_to", self.arguments)
+
+    @staticmethod
+    def of(scope: str, metadata: ToolMetadata, equal_to: str) -> UnresolvedCall:
+        """The call of a scope that is equal to those with this text (`call_arguments`)."""
+        return UnresolvedCall(scope, metadata, final_arguments(metadata, equal_to), equal_to)
 
     def dump(self) -> dict[str, JsonValue]:
         """The call as JSON values."""
         call: dict[str, JsonValue] = dict(self.metadata._asdict())
         if self.metadata.is_text:
             call["is_text"] = True
-        return {"scope": self.scope, "call": call, "arguments": self.arguments}
+        # The text that is compared, under the name that it had when it was the only one.
+        return {"scope": self.scope, "call": call, "arguments": self.equal_to}
 
     @staticmethod
     def load(data: Mapping[str, Any]) -> UnresolvedCall:
@@ -56,8 +70,8 @@ class UnresolvedCall:
         except (AttributeError, KeyError, TypeError) as error:
             what = f"{error!r} is missing" if type(error) is KeyError else str(error)
             raise ValueError(f"the dump of an unresolved call is invalid: {what}") from error
-        scope, arguments, *metadata = texts
-        return UnresolvedCall(scope, make(*metadata), arguments)
+        scope, equal_to, *metadata = texts
+        return UnresolvedCall.of(scope, make(*metadata), equal_to)
 
 
 class Unresolved:
@@ -74,7 +88,7 @@ class Unresolved:
 
     def add(self, call: BaseToolCall, scope: str) -> None:
         """Keep a call."""
-        found = UnresolvedCall(scope, call.metadata, call_arguments(call))
+        found = UnresolvedCall.of(scope, call.metadata, call_arguments(call))
         self._calls[_key_of(found)] = found
 
     def find(self, call: BaseToolCall, scope: str) -> UnresolvedCall | None:
@@ -115,4 +129,4 @@ class Unresolved:
 
 
 def _key_of(call: UnresolvedCall) -> tuple[str, str, str]:
-    return call.scope, call.metadata.name, call.arguments
+    return call.scope, call.metadata.name, call.equal_to

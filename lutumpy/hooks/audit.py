@@ -28,9 +28,6 @@ from lutumpy.tools.calls import BaseToolCall, RejectedToolCall, ToolCallIssue
 
 __all__ = ["Run", "describe_call", "is_edited"]
 
-_NOT_BEGUN: Any = object()
-
-
 Run: TypeAlias = "HookRun | LoadedRun | PersonRun"
 """What brought the states of calls about, step by step."""
 
@@ -185,11 +182,8 @@ def _list_looks(entry: BaseToolCall, runs: Sequence[Run]) -> list[_Look]:
         if isinstance(run, PersonRun):
             if call_id in run.held:
                 looks.append(_Look(run, run.held[call_id].call.input))
-        elif isinstance(run, HookRun) and run.chain_for(entry.metadata.name) is not None:
-            inputs = (before for call, before in run.begun if call.metadata.id == call_id)
-            before = next(inputs, _NOT_BEGUN)
-            if before is not _NOT_BEGUN:
-                looks.append(_Look(run, before))
+        elif isinstance(run, HookRun) and call_id in run.begun:
+            looks.append(_Look(run, run.begun[call_id]))
     return looks
 
 

@@ -69,8 +69,8 @@ class HookRun:
         policy: The chain that decides calls of every tool, in place of `chains`.
         approvals: The chain that decides requests for approval; `None` where nobody does.
         asked: The ids of the requests for approval that this run was asked about.
-        begun: The calls that hooks have seen, each with its input before; `None` where that was as
-            decoded.
+        begun: By call id, the inputs that hooks have seen, as they were before; `None` where that
+            was as decoded.
         changed_by: By call id, the positions in the chain of the hooks that were seen to change the
             input.
 
@@ -115,7 +115,7 @@ class HookRun:
         self._as_decoded = as_decoded
         self._sync = sync
         self.asked: list[str] = []
-        self.begun: list[tuple[BaseToolCall, Any]] = []
+        self.begun: dict[str, Any] = {}
         self.changed_by: dict[str, list[int]] = {}
 
     def chain_for(self, tool: str) -> Chain | None:
@@ -153,8 +153,8 @@ class HookRun:
             chain = policy or chains.get(call.metadata.name)
             if chain is None:
                 continue
-            self.begun.append((call, None if self._as_decoded else call.input))
             metadata, value = call.metadata, copies[index]
+            self.begun[metadata.id] = None if self._as_decoded else call.input
             # A single hook isn't watched: what it changed can be found out later (hooks/audit.py).
             watch = InputWatch(value) if len(chain.steps) > 1 else None
             passed_count, first_decision = 0, NOT_ASKED

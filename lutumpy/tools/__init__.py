@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.call_identity import (
         IdempotencyKey,
         call_arguments,
+        final_arguments,
         idempotency_key,
         written_arguments,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "extends",
     "failed_result",
     "failure_text",
+    "final_arguments",
     "idempotency_key",
     "is_for_the_model",
     "load_input",
@@ -58,6 +60,7 @@ _HOMES = homes_of(
         "lutumpy.tools.call_identity": [
             "IdempotencyKey",
             "call_arguments",
+            "final_arguments",
             "idempotency_key",
             "written_arguments",
         ],

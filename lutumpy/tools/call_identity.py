@@ -23,7 +23,13 @@ from lutumpy.plain import json_values
 from lutumpy.tools.arguments import Decoded, decode_call_again
 from lutumpy.tools.calls import BaseToolCall
 
-__all__ = ["IdempotencyKey", "call_arguments", "idempotency_key", "written_arguments"]
+__all__ = [
+    "IdempotencyKey",
+    "call_arguments",
+    "final_arguments",
+    "idempotency_key",
+    "written_arguments",
+]
 
 
 class IdempotencyKey(str):
@@ -65,6 +71,17 @@ def call_arguments(call: BaseToolCall) -> str:
         # such calls apart.
         edited = type(call.input).__name__
     return f"{written}\n{json_values.canonical_arguments(edited)}"
+
+
+def final_arguments(metadata: ToolMetadata, equal_to: str) -> str:
+    """The arguments that run, as one text: those of hooks and people where they edited the call.
+
+    Args:
+        metadata: The call as the model wrote it.
+        equal_to: Its `call_arguments`.
+    """
+    written = written_text(metadata)
+    return equal_to[len(written) + 1 :] if equal_to.startswith(f"{written}\n") else equal_to
 
 
 def written_arguments(call: BaseToolCall) -> str:

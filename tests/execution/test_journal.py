@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -309,3 +310,25 @@ def test_e8_an_unresolved_call_of_a_text_tool_stays_one() -> None:
     entry = UnresolvedCall("s", ToolMetadata.of_text("a", "sql", "select 1"), "x")
     assert UnresolvedCall.load(entry.dump()) == entry
     assert UnresolvedCall.load(entry.dump()).metadata.is_text
+
+
+async def test_e8_an_edited_call_of_unknown_outcome_says_what_it_began_with() -> None:
+    """E8: its `arguments` are one text, JSON, also in a dump of an earlier release."""
+
+    async def broken(input: Any) -> int:
+        raise ConnectionError
+
+    executor = ToolExecutor(scope="17")
+    edited = call("send", 900, id="a").holding(call("send", 90).input)
+    await executor.run([edited], dispatcher(send=broken))
+    (kept,) = executor.unresolved
+    assert json.loads(kept.metadata.arguments) == {"n": 900}
+    assert json.loads(kept.arguments) == {"n": 90}
+    assert kept.dump()["arguments"] == '{"n":900}\n{"n":90}'
+    assert UnresolvedCall.load(kept.dump()) == kept
+    # What is compared is both: what the model wrote, and what ran.
+    again = ToolExecutor(scope="17", unresolved=[kept])
+    assert outcomes(await again.run([call("send", 900, id="b")], dispatcher())) == ["ok"]
+    assert outcomes(await again.run([call("send", 90, id="c")], dispatcher())) == ["ok"]
+    equal = call("send", 900, id="d").holding(call("send", 90).input)
+    assert outcomes(await again.run([equal], dispatcher())) == ["rejected"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import sys
 from typing import Any
 
 import pytest
@@ -393,3 +394,31 @@ async def test_the_log_has_effective_input_and_reason_at_debug_only_h6(
     assert "object object" in caplog.messages[5]
     assert caplog.records[6].reason == "not today"  # type: ignore[attr-defined]
     assert [r.levelno for r in caplog.records].count(logging.DEBUG) == 5
+
+
+async def test_the_record_of_many_calls_costs_what_they_are_H6() -> None:
+    """Eight times the calls cost eight times the instructions, and no more."""
+
+    async def instructions(count: int) -> int:
+        several = [Call("weather", {"city": "Oslo"}, id=f"c{n}") for n in range(count)]
+        _, decided = start(*several)
+        plan = await decided.apply_hooks(registry(passes))
+        ran = 0
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal ran
+            frame.f_trace_opcodes = True
+            ran += event == "opcode"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            assert len(plan.decisions()) == count
+        finally:
+            sys.settrace(before)
+        plan.discard()
+        return ran
+
+    few = await instructions(25)
+    assert await instructions(200) < 8.5 * few

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from selectors import EVENT_READ, DefaultSelector
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +21,7 @@ from typing_extensions import Self
 
 from lutumpy.durable.database_store import DatabaseStore
 from lutumpy.durable.forks import close_before_forks
+from lutumpy.durable.postgres_transaction import Transaction
 from lutumpy.durable.tables import Operation, Query, Rows, check_version, prepare
 
 if TYPE_CHECKING:
@@ -32,14 +32,9 @@ __all__ = ["PostgresStore"]
 T = TypeVar("T")
 
 _MOST_IDLE = 8
-_SECONDS_OF_PATIENCE = 30
-"""How long a lock is waited for, and how long a transaction may do nothing: a process that is
-stopped in the middle of one loses it, and the others go on."""
 _FIND = "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(?)"
 _MOST_AT_ONCE = 40
 """How many operations of one event loop run at the same time, each in a thread."""
-_MOST_ROWS = 1_000
-"""How many rows one statement inserts; parameters are numbered with 16 bits."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 
 
@@ -85,7 +80,7 @@ class PostgresStore(DatabaseStore):
         self._preparing = threading.Lock()
         self._prepared = False
         self._closed = False
-        self._statements: dict[str, str] = {}
+        self._statements: dict[str, list[str]] = {}
         # Its own: behind the default one, tools that are plain functions would starve a lease. One
         # for each event loop, as anyio wants it.
         self._limiters: RunVar[anyio.CapacityLimiter] = RunVar("lutumpy.durable.postgres")
@@ -109,27 +104,18 @@ class PostgresStore(DatabaseStore):
         return found
 
     def _do(self, operation: Operation[T]) -> T:
-        with self._begun() as connection:
-            result: T = self._drive(connection, operation)
+        with ExitStack() as stack:
+            transaction, rows = self._begin(stack, next(operation))
+            with _committed_or_undone(transaction):
+                result: T = _drive(transaction, operation, rows)
         return result
 
-    @contextmanager
-    def _begun(self) -> Iterator[Connection[Any]]:
-        """A connection in a transaction, which is committed at the end or rolled back."""
-        with ExitStack() as stack:
-            connection = self._begin(stack)
-            try:
-                yield connection
-            except BaseException:
-                _roll_back(connection)
-                raise
-            connection.execute("COMMIT", prepare=False)
+    def _begin(self, stack: ExitStack, query: Query) -> tuple[Transaction, Rows]:
+        """A transaction on a connection whose server is there, and the rows of its first statement.
 
-    def _begin(self, stack: ExitStack) -> Connection[Any]:
-        """Begin a transaction on a connection whose server is there.
-
-        A connection that was idle may have lost its server. Nothing was asked of it yet, so another
-        one is tried; a server that is away refuses that one with an error.
+        A connection that was idle may have lost its server. Nothing of this transaction was
+        committed then, so another one is tried; a server that is away refuses that one with an
+        error.
         """
         import psycopg
 
@@ -137,67 +123,34 @@ class PostgresStore(DatabaseStore):
             with ExitStack() as trying:
                 connection = trying.enter_context(self._connection())
                 self._prepare(connection)
-                with suppress(psycopg.OperationalError):
-                    _open_transaction(connection)
-                    stack.push(trying.pop_all().__exit__)
-                    return connection
-                connection.close()
+                transaction = Transaction(connection, self._statements, self._schema)
+                try:
+                    rows = transaction.execute(query)
+                except BaseException as error:
+                    transaction.roll_back()
+                    if connection.closed and isinstance(error, psycopg.OperationalError):
+                        continue
+                    raise
+                stack.push(trying.pop_all().__exit__)
+                return transaction, rows
         connection = stack.enter_context(self._connection())
-        _open_transaction(connection)
-        return connection
+        transaction = Transaction(connection, self._statements, self._schema)
+        return transaction, transaction.execute(query)
 
     def _prepare(self, connection: Connection[Any]) -> None:
         if self._prepared:
             return
         with self._preparing:
-            with connection.transaction():
+            transaction = Transaction(connection, self._statements, self._schema)
+            with _committed_or_undone(transaction):
                 # Two programs that create the same tables at once would get in each other's way.
-                connection.execute("SELECT pg_advisory_xact_lock(7281904)", prepare=False)
+                transaction.execute(Query("SELECT pg_advisory_xact_lock(7281904)"))
                 # Creating what exists already asks for rights that a program needn't have.
-                exists = bool(self._execute(connection, Query(_FIND, (f"{self._schema}.meta",))))
-                if not exists:
-                    schema: Any = f"CREATE SCHEMA IF NOT EXISTS {self._schema}"  # a checked name
-                    connection.execute(schema, prepare=False)
-                self._drive(connection, check_version() if exists else prepare())
+                exists = bool(transaction.execute(Query(_FIND, (f"{self._schema}.meta",))))
+                if not exists:  # the name of the schema was checked
+                    transaction.execute(Query(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
+                _drive(transaction, check_version() if exists else prepare(), None)
             self._prepared = True
-
-    def _drive(self, connection: Connection[Any], operation: Operation[Any]) -> Any:
-        try:
-            query = next(operation)
-            while True:
-                query = operation.send(self._execute(connection, query))
-        except StopIteration as done:
-            return done.value
-
-    def _execute(self, connection: Connection[Any], query: Query) -> Rows:
-        with connection.cursor(row_factory=_plain_rows()) as cursor:
-            statement: Any = self._spell(query.sql)
-            if not query.many:
-                cursor.execute(statement, query.values(), prepare=False)
-                return cursor.fetchall() if cursor.description is not None else ()
-            # `executemany` prepares its statement.
-            rows = query.values()
-            head, values = statement.split(" VALUES ")
-            for first in range(0, len(rows), _MOST_ROWS):
-                some = rows[first : first + _MOST_ROWS]
-                inserted: Any = f"{head} VALUES {', '.join([values] * len(some))}"
-                cursor.execute(inserted, [each for row in some for each in row], prepare=False)
-            return ()
-
-    def _spell(self, sql: str) -> str:
-        """A statement as Postgres takes it."""
-        statement = self._statements.get(sql)
-        if statement is None:
-            filled = sql.format(
-                t=f"{self._schema}.",
-                index="lutumpy_",
-                real="DOUBLE PRECISION",
-                key='TEXT COLLATE "C"',
-                lock=" FOR UPDATE",
-                now="extract(epoch from clock_timestamp())::float8",
-            )
-            statement = self._statements[sql] = filled.replace("?", "%s")
-        return statement
 
     # --- connections -------------------------------------------------------------------------
 
@@ -224,15 +177,14 @@ class PostgresStore(DatabaseStore):
             self._give_back(connection)
 
     def _take_idle(self) -> Connection[Any] | None:
-        """An idle connection whose server hasn't said anything: what it says is a farewell."""
+        """A connection that was idle; its server may be gone meanwhile."""
         while True:
             with self._lock:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
-            if not connection.closed and not _is_readable(connection):
+            if not connection.closed:
                 return connection
-            connection.close()
 
     def _give_back(self, connection: Connection[Any]) -> None:
         with self._lock:
@@ -295,41 +247,27 @@ class PostgresStore(DatabaseStore):
         return f"<PostgresStore, schema {self._schema}>"
 
 
-def _roll_back(connection: Connection[Any]) -> None:
-    """Undo the open transaction, with the connection where that can't be asked for."""
-    import psycopg
-
+@contextmanager
+def _committed_or_undone(transaction: Transaction) -> Iterator[None]:
+    """Commit at the end of the block, or roll back where it raises."""
     try:
-        if not connection.closed:
-            connection.execute("ROLLBACK", prepare=False)
-    except psycopg.Error:
-        connection.close()
+        yield
+        transaction.commit()
+    except BaseException:
+        transaction.roll_back()
+        raise
 
 
-def _open_transaction(connection: Connection[Any]) -> None:
-    """Begin a transaction and say what holds in it, in one round trip.
+def _drive(transaction: Transaction, operation: Operation[Any], rows: Any) -> Any:
+    """What an operation gives.
 
-    Behind pgbouncer in transaction mode the next one may have another session, and this session
-    another program: so nothing is set for a session, and no statement is prepared in one.
+    Args:
+        transaction: Where its statements go.
+        operation: The operation.
+        rows: What its last statement gave; `None` where it hasn't begun.
     """
-    settings = (
-        f"SET LOCAL lock_timeout = '{_SECONDS_OF_PATIENCE}s'; "
-        f"SET LOCAL idle_in_transaction_session_timeout = '{_SECONDS_OF_PATIENCE}s'"
-    )
-    # Without `autocommit`, as a pool of the user's may have it, psycopg sends its own BEGIN first.
-    statements: Any = f"BEGIN; {settings}" if connection.autocommit else settings
-    connection.execute(statements, prepare=False)
-
-
-def _is_readable(connection: Connection[Any]) -> bool:
-    """Whether its server has sent something, or the end; nothing is waited for."""
-    with DefaultSelector() as selector:
-        selector.register(connection.fileno(), EVENT_READ)
-        return bool(selector.select(0))
-
-
-def _plain_rows() -> Any:
-    """Rows are tuples, whatever a pool's connections make of them."""
-    from psycopg.rows import tuple_row
-
-    return tuple_row
+    try:
+        while True:
+            rows = transaction.execute(operation.send(rows))
+    except StopIteration as done:
+        return done.value

@@ -21,6 +21,7 @@ from uuid import uuid4
 import anyio
 import pytest
 from stores_toolkit import (
+    EMPTY,
     SHORT_LEASE,
     asked,
     claimed,
@@ -36,7 +37,7 @@ from stores_toolkit import (
 )
 
 from lutumpy import TakenOverError
-from lutumpy.durable import Claim, PostgresStore, SqliteStore, postgres, sqlite
+from lutumpy.durable import Claim, PostgresStore, SqliteStore, postgres_transaction, sqlite
 from lutumpy.durable.tables import original, storable
 from lutumpy.durable.waking import Waker
 from lutumpy.errors import StoreError
@@ -311,7 +312,8 @@ async def test_a_process_that_stops_in_a_transaction_loses_it_P4(
 ) -> None:
     import psycopg
 
-    monkeypatch.setattr(postgres, "_SECONDS_OF_PATIENCE", 1)
+    impatient = postgres_transaction._BEGIN.replace("'30s'", "'1s'")
+    monkeypatch.setattr(postgres_transaction, "_BEGIN", impatient)
     async with (
         PostgresStore(postgres_url, schema="stops") as asleep,
         PostgresStore(postgres_url, schema="stops") as awake,
@@ -441,3 +443,79 @@ def test_a_store_goes_on_in_every_process_behind_a_fork(
         command, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=150
     )
     assert done.stdout.strip() == "[0, 0, 0, 0] 25", done.stderr
+
+
+async def test_values_are_written_into_statements_and_come_back(postgres_url: str) -> None:
+    """Quotes, backslashes, percent signs and every sign of Unicode; texts that look like SQL."""
+    texts = [
+        "'; DROP TABLE given.sessions; --",
+        "\\",
+        "\\'",
+        "%s %(x)s ?",
+        "$1",
+        "{t}",
+        "\u2028 é 🦀",
+    ]
+    async with PostgresStore(postgres_url, schema="quoted") as store:
+        for text in texts:
+            await store.create(text, asked(text))
+            claim = await claimed(store, text)
+            assert await store.begin(claim, text)
+            assert await store.record(claim, text, {text: [text, 1.5, None]}) == {
+                text: [text, 1.5, None]
+            }
+            await store.release(claim)
+            claim = await claimed(store, text, lease=0.125)
+            assert claim.records == {text: {text: [text, 1.5, None]}}
+            assert claim.items[0] == asked(text).items_since(EMPTY)[0]
+        assert sorted(each.scope for each in await store.scopes()) == sorted(texts)
+
+
+async def test_a_write_takes_three_messages_to_postgres(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BEGIN goes with the lock, what gives no rows with COMMIT: a message is what writes cost."""
+    kind, sent = postgres_transaction.Transaction, 0
+    send = kind._send  # where all messages leave
+
+    def count(self: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return send(self)
+
+    async with PostgresStore(postgres_url, schema="messages") as store:
+        claim = await open_claim(store)
+        monkeypatch.setattr(kind, "_send", count)
+        counted: list[int] = []
+        for _ in range(2):
+            before = sent
+            await store.begin(claim, f"call:{sent}")
+            counted.append(sent - before)
+            before = sent
+            await store.record(claim, f"call:{sent}", 1)
+            counted.append(sent - before)
+            before = sent
+            await store.renew(claim)
+            counted.append(sent - before)
+            before = sent
+            claim = await commit_text(store, claim, "more")
+            counted.append(sent - before)
+        assert counted == [3, 3, 2, 2] * 2
+
+
+async def test_a_statement_that_fails_with_the_commit_undoes_the_transaction(
+    postgres_url: str,
+) -> None:
+    """It waited for COMMIT, and its connection is used again behind it."""
+    import psycopg
+
+    async with PostgresStore(postgres_url, schema="undone") as store:
+        claim = await open_claim(store)
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            other.execute("INSERT INTO undone.items VALUES ('s', 1, '{}')")
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                await commit_text(store, claim, "more")
+            assert len((await store.session("s")).transcript) == 1
+            other.execute("DELETE FROM undone.items WHERE seq = 1")
+        await commit_text(store, claim, "more")
+        assert len((await store.session("s")).transcript) == 2

@@ -364,21 +364,26 @@ def counts(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def speed(session: nox.Session) -> None:
-    """Another commit and this one, timed in turns: `nox -s speed -- REVISION [PART OF A NAME]`."""
+    """Other commits and this one, timed in turns: `nox -s speed -- REVISION[,REVISION] [NAME]`."""
     if not session.posargs:
-        session.error("which commit to compare with: nox -s speed -- REVISION")
-    revision, *names = session.posargs
+        session.error("which commits to compare with: nox -s speed -- REVISION[,REVISION]")
+    revisions, *names = session.posargs
     _install(session, "test")
-    other = Path(session.create_tmp()).resolve() / "other"
+    folder = Path(session.create_tmp()).resolve()
     session.run("git", "worktree", "prune", external=True)
-    shutil.rmtree(other, ignore_errors=True)
-    session.run(
-        "git", "worktree", "add", "--force", "--detach", str(other), revision, external=True
-    )
+    others = {revision: folder / revision.replace("/", "-") for revision in revisions.split(",")}
     try:
-        session.run("python", "tests/benchmarks/speed.py", str(other), *names)
+        for revision, other in others.items():
+            shutil.rmtree(other, ignore_errors=True)
+            session.run(
+                *("git", "worktree", "add", "--force", "--detach", str(other), revision),
+                external=True,
+            )
+        folders = ",".join(str(other) for other in others.values())
+        session.run("python", "tests/benchmarks/speed.py", folders, *names)
     finally:
-        session.run("git", "worktree", "remove", "--force", str(other), external=True)
+        for other in others.values():
+            session.run("git", "worktree", "remove", "--force", str(other), external=True)
 
 
 @nox.session(python=NEWEST, tags=["ci"])

@@ -1,20 +1,20 @@
-"""Another commit and this one, timed in turns: `python speed.py FOLDER [NAME ...]`.
+"""Other commits and this one, timed in turns: `python speed.py FOLDER[,FOLDER] [NAME ...]`.
 
-FOLDER is a checkout of the other commit. Both are run by this interpreter, with what is installed
+Each FOLDER is a checkout of another commit. All are run by this interpreter, with what is installed
 for it, and the workloads of this checkout (`workloads.py`). Each process loads one side and times
 all workloads beside their floors; the sides take turns, so that a slow minute of the machine hits
-both. What counts is CPU time, the median over the processes. NAMEs choose workloads by a part of
-their name.
+all of them. What counts is CPU time, the least of the processes: what else runs on the machine can
+only add to it. NAMEs choose workloads by a part of their name.
 
-The table has, for each side, the times of the floor where there is one, and the ratio of this
-commit's time to the other's. The last column says where this commit is slower by more than 5 %.
+The table has microseconds for each side, and in brackets the times of the floor where there is one,
+then the ratio of this commit's time to that of the last one given. The last column says where this
+commit is slower by more than 5 %.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -53,52 +53,59 @@ def time_imports(sides: Sequence[Path]) -> list[Times]:
         for side, sample in zip(sides, samples, strict=True):
             for kept, statement in zip(sample, ("import lutumpy", PYDANTIC), strict=True):
                 kept.append(1e6 * float(run(side, "-c", IMPORT.format(statement))))
-    return [{"import lutumpy": [statistics.median(kept) for kept in one]} for one in samples]
+    return [{"import lutumpy": [min(kept) for kept in one]} for one in samples]
 
 
 def time_workloads(sides: Sequence[Path], names: Sequence[str]) -> list[Times]:
-    """All workloads of both sides, in processes that take turns."""
+    """All workloads of all sides, in processes that take turns."""
     samples: list[list[Times]] = [[] for _ in sides]
     for _ in range(PROCESSES):
         for side, kept in zip(sides, samples, strict=True):
             kept.append(json.loads(run(side, str(HERE / "workloads.py"), *names)))
     return [
-        {name: [_median(one[name][index] for one in kept) for index in (0, 1)] for name in kept[0]}
+        {name: [_least(one[name][index] for one in kept) for index in (0, 1)] for name in kept[0]}
         for kept in samples
     ]
 
 
-def _median(values: Iterable[float | None]) -> float | None:
+def _least(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    return min(known) if known else None
 
 
-def print_table(other: Times, this: Times) -> None:
+def print_table(names: Sequence[str], sides: Sequence[Times]) -> None:
     """One line for each workload."""
-    print(f"{'':<40}{'us, other':>11}{'us, this':>11}{'floors':>15}{'this/other':>12}")
-    for name, (ours, floor) in this.items():
-        if name not in other:
-            continue
-        theirs, their_floor = other[name]
-        assert ours is not None
-        assert theirs is not None
-        floors = f"{theirs / their_floor:.2f}, {ours / floor:.2f}" if floor and their_floor else ""
-        slower = "  slower" if ours / theirs > SLOWER else ""
-        print(f"{name:<40}{theirs:>11.2f}{ours:>11.2f}{floors:>15}{ours / theirs:>12.2f}{slower}")
+    print(f"{'':<40}" + "".join(f"{name[:16]:>18}" for name in names) + f"{'ratio':>8}")
+    for workload in sides[-1]:
+        cells = [_show(side.get(workload)) for side in sides]
+        other, this = [side.get(workload, [None])[0] for side in sides[-2:]]
+        ratio = this / other if this and other else 1.0
+        slower = "  slower" if ratio > SLOWER else ""
+        print(
+            f"{workload:<40}" + "".join(f"{cell:>18}" for cell in cells) + f"{ratio:>8.2f}{slower}"
+        )
+
+
+def _show(times: list[float | None] | None) -> str:
+    """Microseconds, and the times of the floor."""
+    if times is None or times[0] is None:
+        return ""
+    ours, floor = times
+    return f"{ours:.2f}" + (f" ({ours / floor:.2f})" if floor else "")
 
 
 def main(arguments: Sequence[str]) -> None:
     """See the top of this file."""
-    sides = [Path(arguments[0]).resolve(), THIS]
+    sides = [*[Path(folder).resolve() for folder in arguments[0].split(",")], THIS]
     names = list(arguments[1:])
-    found: list[Times] = [{}, {}]
+    found: list[Times] = [{} for _ in sides]
     if not names or "import" in names:
         for times, more in zip(found, time_imports(sides), strict=True):
             times.update(more)
     if names != ["import"]:
         for times, more in zip(found, time_workloads(sides, names), strict=True):
             times.update(more)
-    print_table(*found)
+    print_table([side.name for side in sides], found)
 
 
 if __name__ == "__main__":

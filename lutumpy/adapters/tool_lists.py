@@ -11,17 +11,22 @@ from typing import Any
 
 from lutumpy.core.tool_specs import ToolOffering
 
-__all__ = ["copy_within", "listed_tools"]
+__all__ = ["copy_tools", "listed_tools"]
 
-Tool = dict[str, Any]
+Tools = list[dict[str, Any]]
+
+
+def copy_tools(tools: Tools) -> Tools:
+    """The tools in a list and dictionaries of its own."""
+    return [{**tool} for tool in tools]
 
 
 def listed_tools(
     offer: ToolOffering,
     key: str,
-    make: Callable[[], list[Tool]],
-    copy_tool: Callable[[Tool], Tool] = dict.copy,
-) -> list[Tool]:
+    make: Callable[[], Tools],
+    copy: Callable[[Tools], Tools] = copy_tools,
+) -> Tools:
     """The tools of an offer, in a list and dictionaries of its own; their schemas are shared.
 
     Args:
@@ -29,18 +34,10 @@ def listed_tools(
         key: Tells apart the ways to write them: the API, and the options that it depends on.
         make: Makes and checks the list when it is first asked for. What it raises is raised, and
             nothing is kept.
-        copy_tool: Copies one tool of the API as far as its schema.
+        copy: Copies tools of the API as far as their schemas. It is called for the whole list, as
+            a call for each tool takes longer than the copy.
     """
     kept = offer.listed.get(key)
     if kept is None:
         kept = offer.listed[key] = make()
-    return [copy_tool(tool) for tool in kept]
-
-
-def copy_within(tool: Tool, name: str) -> Tool:
-    """A copy of a tool that has its own fields in a dictionary under `name`."""
-    fresh = tool.copy()
-    inner = fresh.get(name)
-    if inner is not None:
-        fresh[name] = inner.copy()
-    return fresh
+    return copy(kept)

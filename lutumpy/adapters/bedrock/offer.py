@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
-from lutumpy.adapters.tool_lists import copy_within, listed_tools
+from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
@@ -66,11 +66,11 @@ def tool_list(offer: ToolOffering, strict: bool) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = json_values.decode(tools(offer, strict))
         return listed
 
-    return listed_tools(offer, _STRICT if strict else _PLAIN, make, _copy_tool)
+    return listed_tools(offer, _STRICT if strict else _PLAIN, make, _copy_tools)
 
 
-def _copy_tool(tool: dict[str, Any]) -> dict[str, Any]:
-    return copy_within(tool, "toolSpec")
+def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"toolSpec": {**tool["toolSpec"]}} for tool in tools]
 
 
 def _render(spec: ToolSpec, strict: bool) -> bytes:

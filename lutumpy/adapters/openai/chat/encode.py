@@ -35,7 +35,7 @@ from lutumpy.adapters.openai.offer import (
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.adapters.tool_lists import copy_within, listed_tools
+from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
@@ -135,11 +135,15 @@ def chat_tools(
             offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS
         )
 
-    return listed_tools(offer, offer_key(API, strict, text_shape), make, _copy_tool)
+    return listed_tools(offer, offer_key(API, strict, text_shape), make, _copy_tools)
 
 
-def _copy_tool(tool: dict[str, Any]) -> dict[str, Any]:
-    return copy_within(tool, tool["type"])
+def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    copied: list[dict[str, Any]] = []
+    for tool in tools:
+        kind = tool["type"]  # also the key of its fields, where it isn't a tool of the provider
+        copied.append({**tool, kind: {**tool[kind]}} if kind in tool else {**tool})
+    return copied
 
 
 def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

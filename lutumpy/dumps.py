@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from lutumpy.core.dump_items import (
     WRONG,
@@ -20,6 +20,7 @@ from lutumpy.core.items import AssistantTurn, Message, ToolResults, Usage
 from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Unsettled
 from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
 
 FORMAT = "lutumpy.session"
@@ -28,6 +29,24 @@ READABLE = (1, 2)
 """Versions that can be loaded. Version 2 added the original entries of items (`verbatim`)."""
 
 _UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
+
+
+class Loaded(NamedTuple):
+    """What a dump holds.
+
+    Attributes:
+        transcript: The transcript.
+        usage: What it cost.
+        unsettled: The requests whose cost is unknown.
+        refused: What was known to be refused of it; `None` in dumps of earlier releases.
+        intact: Whether its items are as they were written.
+    """
+
+    transcript: Transcript
+    usage: Usage
+    unsettled: tuple[Unsettled, ...]
+    refused: list[list[str]] | None
+    intact: bool
 
 
 def dump_session(
@@ -41,24 +60,29 @@ def dump_session(
         unsettled: The requests whose cost is unknown.
         refused: What the providers are known to refuse of it as it stands.
     """
+    dumped = dump_transcript(transcript)
     return {
         "format": FORMAT,
         "version": VERSION,
         "usage": dump_usage(usage),
         "unsettled": [dump_unsettled(request) for request in unsettled],
-        **dump_transcript(transcript),
+        **dumped,
         "refused": refused,
+        "digest": _digest(dumped["items"], refused),
     }
 
 
-def load_session(
-    data: Any,
-) -> tuple[Transcript, Usage, tuple[Unsettled, ...], list[list[str]] | None]:
-    """Read a dump, or its JSON text.
+def _digest(items: Any, refused: Any) -> str:
+    """A digest of what the rules were asked about. It tells apart a dump that is as it was written
+    from one that was edited; whoever wants to forge one can.
+    """
+    import hashlib  # slow to import
 
-    Returns:
-        The transcript, what it cost, the requests whose cost is unknown, and what was known to be
-        refused of it.
+    return hashlib.sha256(json_values.as_written([items, refused]).encode()).hexdigest()
+
+
+def load_session(data: Any) -> Loaded:
+    """Read a dump, or its JSON text.
 
     Raises:
         TranscriptError: the data isn't a dump, or is one of a version that this release doesn't
@@ -98,7 +122,8 @@ def load_session(
         unsettled = load_unsettled(data.get("unsettled", []))
     except TranscriptError as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
-    return transcript, usage, unsettled, refused
+    intact = refused is not None and data.get("digest") == _digest(data["items"], refused)
+    return Loaded(transcript, usage, unsettled, refused, intact)
 
 
 def _is_pair(value: Any) -> bool:

@@ -6,25 +6,97 @@ goes back to its host as it came. So a dump notes what is refused of it, and loa
 only what is refused in addition: that got in after the dump was written.
 """
 
+# Checking a whole history against the rules takes many times as long as writing or reading it, so
+# each item is checked once. A transcript keeps what is known of its items (`_Refusals`), as it
+# keeps their encoded form, and a dump checks those that came since the one before. A dump that is
+# loaded as it was written (`dumps.py` sees that by a digest) brings this knowledge along; only one
+# that was edited, or is of an earlier release, is checked as a whole.
+#
+# New items are checked behind a user's message that stands for all before them. Rules that look
+# further back, as that no id is there twice, are held by the transcript itself.
+
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from lutumpy.apis import Api, api_names, is_built_in, serving
-from lutumpy.core.items import AssistantTurn
+from lutumpy.core.items import AssistantTurn, Item, Message, TextPart
 from lutumpy.core.transcript import Transcript
 from lutumpy.doctor.check import check_messages
 from lutumpy.errors import TranscriptError
 
-__all__ = ["check_loaded", "known_refusals"]
+__all__ = ["accept_loaded", "check_loaded", "known_refusals"]
+
+_BEFORE = Message("user", (TextPart("What was before."),))
+
+
+class _Refusals:
+    """An `ItemEncoder` that knows what the APIs refuse for sure of their own entries and turns.
+
+    Pairs of API and rule. Items are checked when the pairs are asked for.
+    """
+
+    __slots__ = ("_apis", "_begun", "_pairs", "_unchecked")
+
+    def __init__(self) -> None:
+        self._pairs: frozenset[tuple[str, str]] = frozenset()
+        self._apis: frozenset[str] = frozenset()
+        self._begun = False
+        self._unchecked: list[Item] = []
+
+    def add(self, item: Item) -> None:
+        self._unchecked.append(item)
+
+    def copy(self) -> _Refusals:
+        twin = _Refusals()
+        twin._pairs, twin._apis, twin._begun = self._pairs, self._apis, self._begun
+        twin._unchecked = self._unchecked.copy()
+        return twin
+
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """What is refused of all items; checks those that came since it was last asked."""
+        if not self._unchecked:
+            return self._pairs
+        apis = self._apis | _apis_with_entries(self._unchecked)
+        items = self._unchecked
+        if self._begun and not _is_from_user(items[0]):
+            items = [_BEFORE, *items]
+        part = Transcript().with_tail(items)
+        found = [_refusals(part, api) for api in api_names() if api in apis]
+        pairs = self._pairs.union(*found)
+        if not _goes_on(self._unchecked):
+            self.accept(pairs)
+        return pairs
+
+    def accept(self, pairs: frozenset[tuple[str, str]]) -> None:
+        """Take all items as checked, with this result."""
+        self._apis |= _apis_with_entries(self._unchecked)
+        self._pairs, self._begun, self._unchecked = pairs, True, []
+
+
+def _is_from_user(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "user"
+
+
+def _goes_on(items: Iterable[Item]) -> bool:
+    """Whether the last turn is only half of an answer: the provider goes on with it, and its rules
+    look at both halves.
+    """
+    turns = [item for item in items if isinstance(item, AssistantTurn)]
+    return bool(turns) and (turns[-1].finish_reason == "paused" or turns[-1].results_only)
 
 
 def known_refusals(transcript: Transcript) -> list[list[str]]:
     """What each API refuses for sure of its own entries and turns: pairs of API and rule."""
-    own = _apis_with_entries(transcript)
-    refused = [_refusals(transcript, api) for api in api_names() if api in own]
-    return sorted([list(pair) for pairs in refused for pair in pairs])
+    return sorted(map(list, transcript.encoded("refused", _Refusals).pairs()))
+
+
+def accept_loaded(transcript: Transcript, known: Iterable[Iterable[str]]) -> None:
+    """Note what is refused of a transcript whose dump is as it was written."""
+    pairs = frozenset([(api, rule) for api, rule in known])
+    transcript.encoded("refused", _Refusals).accept(pairs)
 
 
 def check_loaded(transcript: Transcript, known: Any) -> None:
@@ -65,10 +137,15 @@ def check_loaded(transcript: Transcript, known: Any) -> None:
                 raise TranscriptError(f"the dump is invalid: {refused[pair]}; nothing was loaded")
 
 
-def _apis_with_entries(transcript: Transcript) -> set[str]:
-    """The APIs whose own entries or turns are in a transcript."""
-    apis = {item.verbatim.api for item in transcript if item.verbatim is not None}
-    return apis | {turn.api for turn in transcript.turns()}
+def _apis_with_entries(items: Iterable[Item]) -> frozenset[str]:
+    """The APIs whose own entries or turns are among the items."""
+    found: set[str] = set()
+    for item in items:
+        if item.verbatim is not None:
+            found.add(item.verbatim.api)
+        if isinstance(item, AssistantTurn):
+            found.add(item.api)
+    return frozenset(found)
 
 
 def _refusals(transcript: Transcript, api: Api) -> dict[tuple[str, str], str]:

@@ -123,13 +123,16 @@ class Session(Ledger):
                 nothing was loaded.
         """
         from lutumpy import dumps
-        from lutumpy.histories import check_loaded
+        from lutumpy.histories import accept_loaded, check_loaded
 
+        loaded = dumps.load_session(data)
         # What a provider has refused before the dump was written isn't held against it now.
-        transcript, usage, unsettled, refused = dumps.load_session(data)
-        check_loaded(transcript, refused)
-        session = Session(transcript)
-        session._set_costs(usage, unsettled)
+        if loaded.intact and loaded.refused is not None:
+            accept_loaded(loaded.transcript, loaded.refused)
+        else:
+            check_loaded(loaded.transcript, loaded.refused)
+        session = Session(loaded.transcript)
+        session._set_costs(loaded.usage, loaded.unsettled)
         return session
 
     # For stores, which append what is new and never write an item twice.

@@ -74,7 +74,12 @@ _BLOCKS: dict[str, type[Any]] = {
 }
 _MOST = 2**63 - 1
 # Types of a block's fields, where they aren't text; and those that may be `None`.
-_BOOLS = frozenset({"signed", "as_object", "incomplete"})
+_TYPES: dict[str, type[Any]] = {
+    "signed": bool,
+    "as_object": bool,
+    "incomplete": bool,
+    "position": int,
+}
 _OPTIONAL = frozenset({"id_field", "problem", "server_label"})
 _BLOCK_NAMES = {cls: name for name, cls in _BLOCKS.items()}
 _TURN_FIELDS = (
@@ -87,6 +92,9 @@ _TURN_FIELDS = (
     "response_id",
 )
 _PARTS: Mapping[str, type[Any]] = {"text": TextPart, "image": ImagePart, "file": FilePart}
+_ROLES = get_args(Role)
+_FINISH_REASONS = get_args(FinishReason)
+_STATUSES = get_args(ResultStatus)
 _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 
 
@@ -130,7 +138,9 @@ def _dump_transformations(turn: AssistantTurn) -> dict[str, Any]:
 
 
 def _load_transformations(data: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    entries = expect(data.get("input_transformations", []), list, "input_transformations")
+    if "input_transformations" not in data:
+        return ()
+    entries = expect(data["input_transformations"], list, "input_transformations")
     for entry in entries:
         expect(entry, dict, "an entry of input_transformations")
     return tuple(json_values.clean(entries))
@@ -169,7 +179,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
     """The item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     kind = data.get("item")
     if kind == "message":
-        role = _expect_one_of(data["role"], get_args(Role), "role")
+        role = _expect_one_of(data["role"], _ROLES, "role")
         parts = tuple([load_part(p) for p in expect(data["parts"], list, "parts")])
         if role != "user" and any(not isinstance(part, TextPart) for part in parts):
             raise TranscriptError(f"a {role} message takes text only")
@@ -186,9 +196,11 @@ def load_item(data: Mapping[str, Any]) -> Item:
     native = data["native"]
     fields: dict[str, Any] = {name: data[name] for name in _TURN_FIELDS}
     for name, value in fields.items():
-        if name == "id_field" or value is not None:
+        if type(value) is not str and (name == "id_field" or value is not None):
             expect(value, str, name)
-    fields |= {name: expect(data.get(name, False), bool, name) for name in _TURN_FLAGS}
+    for name in _TURN_FLAGS:
+        if name in data:
+            fields[name] = expect(data[name], bool, name)
     turn = AssistantTurn(
         api=expect(data["api"], str, "api"),
         blocks=blocks,
@@ -200,7 +212,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
         input_transformations=_load_transformations(data),
         **fields,
     )
-    _expect_one_of(turn.finish_reason, get_args(FinishReason), "finish_reason")
+    _expect_one_of(turn.finish_reason, _FINISH_REASONS, "finish_reason")
     _check_native(turn, native)
     return turn
 
@@ -272,18 +284,16 @@ def dump_usage(usage: Usage) -> dict[str, int]:
 def load_usage(data: Any) -> Usage:
     """The usage of a dump. Raises `TranscriptError` if it isn't one."""
     try:
-        return Usage(
-            **{str(k): _load_count(v, f"usage.{k}") for k, v in expect(data, dict, "usage").items()}
-        )
+        counts = {str(name): count for name, count in expect(data, dict, "usage").items()}
+        usage = Usage(**counts)
     except TypeError as error:
         raise TranscriptError(f"usage is invalid: {error}") from error
-
-
-def _load_count(value: Any, name: str) -> int:
-    count: int = expect(value, int, name)
-    if count < 0:
-        raise TranscriptError(f"{name} is {count}")
-    return count
+    for name, count in counts.items():
+        if type(count) is int and 0 <= count <= _MOST:
+            continue
+        if expect(count, int, f"usage.{name}") < 0:
+            raise TranscriptError(f"usage.{name} is {count}")
+    return usage
 
 
 def dump_part(part: Part) -> dict[str, Any]:
@@ -342,13 +352,10 @@ def _load_block(data: Mapping[str, Any]) -> Block:
     if kind not in _BLOCKS:
         raise TranscriptError(f"unknown block {kind!r}")
     for name, value in fields.items():
+        if type(value) is str and name not in _TYPES:
+            continue  # as nearly all fields are
         if value is not None or name not in _OPTIONAL:
-            expected: type[Any] = str
-            if name == "position":
-                expected = int
-            elif name in _BOOLS:
-                expected = bool
-            expect(value, expected, name)
+            expect(value, _TYPES.get(name, str), name)
     # A key that no field has raises a `TypeError`, one of `WRONG`.
     block: Block = _BLOCKS[kind](**fields)
     return block
@@ -383,7 +390,7 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
         content=content
         if isinstance(content, str)
         else tuple([load_part(part) for part in expect(content, list, "content")]),
-        status=_expect_one_of(data["status"], get_args(ResultStatus), "status"),
+        status=_expect_one_of(data["status"], _STATUSES, "status"),
         kind=expect(data.get("kind", "function"), str, "kind"),
     )
 

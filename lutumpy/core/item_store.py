@@ -25,7 +25,7 @@ from typing import Any, TypeVar, cast, overload
 
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
-from lutumpy.core.items import AssistantTurn, Item, Message, ToolMetadata, Usage
+from lutumpy.core.items import AssistantTurn, Item, ToolMetadata, Usage
 from lutumpy.core.transcript_state import (
     Draft,
     FailureKey,
@@ -310,7 +310,7 @@ class ItemStore:
             for a, b in zip(self._items()[:length], other._items()[:length], strict=True)
         )
 
-    def with_tail(self: S, items: Sequence[Message | AssistantTurn]) -> S:
+    def with_tail(self: S, items: Sequence[Item]) -> S:
         """This transcript, which has no ephemerals, followed by `items`, for one request; read it,
         don't change it.
 

@@ -117,8 +117,13 @@ def test_an_empty_part_is_not_sent() -> None:
     assert sendable(kept) is kept
 
 
+def edited() -> dict[str, Any]:
+    """A dump that isn't as it was written, and so is checked as a whole."""
+    return set_at(dump(), ("items", 0, "parts", 0, "text"), "Look again.")
+
+
 def test_a_dump_that_an_api_refuses_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = dump()
+    data = edited()
     problem = Problem("chat.role", "messages[0]", "no such role", "refused")
     monkeypatch.setattr(histories, "check_messages", lambda api, *_, **options: [problem])
     with pytest.raises(TranscriptError, match=r"the dump is invalid: .*no such role"):
@@ -131,7 +136,7 @@ def test_a_dump_that_an_api_refuses_is_not_loaded(monkeypatch: pytest.MonkeyPatc
 def test_a_dump_of_which_no_request_can_be_made_is_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    data = dump()
+    data = edited()
 
     def fail(*given: Any, **options: Any) -> None:
         raise RuntimeError("broken")

@@ -25,9 +25,10 @@ from typing import Any, ClassVar, TypeAlias
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import ApiRules
+from lutumpy.testing.host_place import HostPlace
 from lutumpy.testing.reasoning_memory import ReasoningMemory
-from lutumpy.testing.replies import Failure
-from lutumpy.testing.script import render_failure
+from lutumpy.testing.replies import Failure, Reply
+from lutumpy.testing.script import render, render_failure, render_stream
 
 __all__ = [
     "CREATE",
@@ -109,6 +110,7 @@ class ApiServer:
             more.
         reasoning: What it remembers of the reasoning that it has sealed; `None` for an API whose
             rules know of no reasoning that is bound to what stands before it.
+        place: The host that it stands for.
     """
 
     request_id_header: ClassVar[str] = "x-request-id"
@@ -134,6 +136,7 @@ class ApiServer:
         self.models = models
         self.rules: ApiRules = serving(api, "rules")
         self.is_new_account: bool = False
+        self.place: HostPlace = HostPlace()
         binding = getattr(self.rules, "reasoning_binding", None)
         self.reasoning = None if binding is None else ReasoningMemory(binding())
 
@@ -186,6 +189,45 @@ class ApiServer:
         """
         return self.rules.check_request(body)
 
+    def check_at_host(self, body: Any, *, headers: Mapping[str, str]) -> list[Problem]:
+        """The same, as the host finds them that this server stands for."""
+        found = self.check(body, headers=headers)
+        if first_refusal(found) is not None or not isinstance(body, Mapping):
+            return found
+        found += self.check_facts(body)
+        model = str(body.get("model"))
+        for path, seal in self.find_seals(body):
+            if not self.place.can_open(seal, model):
+                found.append(self.refuse_seal(path, seal))
+        return found
+
+    def check_facts(self, body: Mapping[str, Any]) -> list[Problem]:
+        """What its host refuses beside what the API does."""
+        return []
+
+    def find_seals(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any] | None = None
+    ) -> list[tuple[str, str]]:
+        """Place and seal of each piece of reasoning in a request that only who made it can open; of
+        an answer, of those in it alone.
+        """
+        if self.reasoning is None:
+            return []
+        found = self.reasoning.binding.find(
+            body, None if answer is None else self.output_of(answer)
+        )
+        wanted = answer is not None
+        return [(block.path, block.seal) for block in found if block.is_new is wanted]
+
+    def output_of(self, answer: Mapping[str, Any]) -> Any:
+        """The blocks or items of an answer, in which its reasoning stands."""
+        return None
+
+    def refuse_seal(self, path: str, seal: str) -> Problem:
+        """The refusal of reasoning that somebody else has sealed."""
+        message = f"{path}: the signature could not be verified."
+        return Problem(f"{self.rules.PREFIX}.sealed", path, message, "refused")
+
     # --- What it answers and remembers -----------------------------------------------------------
 
     def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
@@ -194,6 +236,18 @@ class ApiServer:
     def resources(self) -> Mapping[str, Resource]:
         """What is answered from memory, by operation."""
         return {}
+
+    def render_reply(
+        self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+    ) -> Json:
+        """A scripted reply as the host's answer; arguments as of `lutumpy.testing.render`."""
+        return render(reply, self.api, number=number, model=model, body=body)
+
+    def render_events(
+        self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+    ) -> list[Json]:
+        """The same as the events of a stream."""
+        return render_stream(reply, self.api, number=number, model=model, body=body)
 
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
         """A rendered answer as it is sent."""
@@ -248,6 +302,9 @@ class ApiServer:
         """
         if isinstance(body.get("model"), str):
             self.models[body["model"]] = None
+        for _, seal in self.find_seals(body, answer):
+            if seal:
+                self.place.note(seal, str(body.get("model")))
 
     def release(self, body: Any) -> None:
         """The request was answered or has failed: nothing is in flight for it any more."""

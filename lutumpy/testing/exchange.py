@@ -13,7 +13,7 @@ from lutumpy.errors import Problem
 from lutumpy.testing.api_server import ApiServer, Json, Query, Refused, first_refusal
 from lutumpy.testing.paths import Target
 from lutumpy.testing.replies import Failure, Reply
-from lutumpy.testing.script import failure_headers, render, render_failure, render_stream
+from lutumpy.testing.script import failure_headers, render_failure
 
 __all__ = ["Answer", "Exchange"]
 
@@ -126,10 +126,10 @@ class Exchange:
             kind = self.server.stream_type if is_streamed else "application/json"
             return Response(answer, 200, dict(self.headers), kind), None, None
         options: Any = {"number": self.number, "model": str(body.get("model")), "body": body}
-        rendered = render(answer, self.server.api, **options)
+        rendered = self.server.render_reply(answer, **options)
         if not is_streamed:
             return self._send_json(self.server.arrange(rendered, body)), rendered, None
-        events = render_stream(answer, self.server.api, **options)
+        events = self.server.render_events(answer, **options)
         events = self.server.arrange_events(events, body)
         return self._send_events(events), rendered, events
 

@@ -13,7 +13,7 @@ from functools import cache
 
 from lutumpy.testing.api_server import ApiServer
 
-__all__ = ["Target", "locate"]
+__all__ = ["Target", "locate", "split_host"]
 
 PREFIX = r"(?:/v1|/openai/v1|/openai)?"
 """What base URLs end with."""
@@ -42,6 +42,15 @@ class Target:
     @property
     def needs_body(self) -> bool:
         return self.operation in self.server.needs_body
+
+
+def split_host(path: str, hosts: Iterable[str]) -> tuple[str, str]:
+    """The host that a path is for, and the path there; the host is empty for a vendor's own."""
+    for host in hosts:
+        start = f"/at/{host}"
+        if host and path.startswith(f"{start}/"):
+            return host, path[len(start) :]
+    return "", path
 
 
 def locate(

@@ -147,7 +147,13 @@ class MessagesServer(ApiServer):
     ) -> list[Problem]:
         """As for every API; a thread that the request may continue is in flight from then on."""
         betas = [name.strip() for name in headers.get("anthropic-beta", "").split(",")]
-        found = check_request(body, issued=self._signed, counted=is_counted, betas=betas)
+        found = check_request(
+            body,
+            issued=self._signed,
+            counted=is_counted,
+            betas=betas,
+            compatible=self.place.is_compatible(self.api),
+        )
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found
         if not continues_thread(body):
@@ -164,6 +170,13 @@ class MessagesServer(ApiServer):
         found = self._check_whole(thread, body, betas)
         thread.is_in_flight = first_refusal(found) is None
         return found
+
+    def output_of(self, answer: Mapping[str, Any]) -> Any:
+        return answer.get("content")
+
+    def refuse_seal(self, path: str, seal: str) -> Problem:
+        message = f"{path}: Invalid `signature` in `thinking` block"
+        return Problem("anthropic.signature", path, message, "refused")
 
     def _check_whole(
         self, thread: Thread, body: Mapping[str, Any], betas: list[str]

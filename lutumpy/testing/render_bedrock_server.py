@@ -85,6 +85,9 @@ class ConverseServer(ApiServer):
         assert self.reasoning is not None, "the rules of Converse say how it binds reasoning"
         return self.reasoning
 
+    def output_of(self, answer: Mapping[str, Any]) -> Any:
+        return ((answer.get("output") or {}).get("message") or {}).get("content")
+
     def _check_bound(self, body: Mapping[str, Any]) -> list[Problem]:
         """Reasoning of another conversation, where the Claude that is asked refuses it. What is
         taken away, Converse has no word for.

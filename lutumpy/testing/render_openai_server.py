@@ -5,11 +5,23 @@ models.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from lutumpy.testing.api_server import CREATE, ApiServer, Json, Query, Resource, Route
+from lutumpy.errors import Problem
+from lutumpy.rules.openai.chat.host_fields import check_host, check_host_parameters, find_sealed
+from lutumpy.testing.api_server import (
+    CREATE,
+    NO_HEADERS,
+    ApiServer,
+    Json,
+    Query,
+    Resource,
+    Route,
+    objects,
+)
 from lutumpy.testing.render_openai import CREATED
-from lutumpy.testing.replies import Failure
+from lutumpy.testing.replies import Failure, Reply, split_text
 
 __all__ = ["ChatServer", "OpenAIServer"]
 
@@ -69,12 +81,69 @@ class ChatServer(OpenAIServer):
             Route("/models/{model:path}", {"GET": "model"}),
         )
 
+    def check(
+        self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
+    ) -> list[Problem]:
+        return self.rules.check_request(body, compatible=self.place.is_compatible(self.api))
+
+    def check_facts(self, body: Mapping[str, Any]) -> list[Problem]:
+        """Fields, parts and missing reasoning as the host refuses them, and parameters that it
+        calls by another name.
+        """
+        facts = self.place.facts
+        if facts is None:
+            return []
+        found = check_host(body.get("messages"), facts) + check_host_parameters(body, facts)
+        return [replace(problem, certainty="refused") for problem in found]
+
+    def find_seals(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any] | None = None
+    ) -> list[tuple[str, str]]:
+        if answer is None:
+            return [*find_sealed(objects(body.get("messages")))]
+        choices = objects(answer.get("choices"))
+        return [*find_sealed([choice.get("message") for choice in choices])]
+
     def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
         if "deployment" in ids and body.get("model") is None:
             body["model"] = ids["deployment"]
 
     def resources(self) -> Mapping[str, Resource]:
         return {"models": self._list_models, "model": self._retrieve_model}
+
+    @property
+    def _reasoning_field(self) -> str | None:
+        facts = self.place.facts
+        return None if facts is None else facts.reasoning_field
+
+    def render_reply(
+        self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+    ) -> Json:
+        """The API shows no reasoning, but its other hosts do, in a field of their own."""
+        answer = super().render_reply(reply, number=number, model=model, body=body)
+        field = self._reasoning_field
+        if field is not None and reply.reasoning is not None:
+            for choice in answer["choices"]:
+                choice["message"][field] = reply.reasoning
+        return answer
+
+    def render_events(
+        self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
+    ) -> list[Json]:
+        events = super().render_events(reply, number=number, model=model, body=body)
+        field = self._reasoning_field
+        if field is None or reply.reasoning is None:
+            return events
+        shown: list[Json] = []
+        for event in events:
+            shown.append(event)
+            choice = event["choices"][0] if event["choices"] else {}
+            if "role" in choice.get("delta", {}):  # a choice begins
+                shown += [
+                    {**event, "choices": [{**choice, "delta": {field: part}}]}
+                    for part in split_text(reply.reasoning)
+                ]
+        return shown
 
     def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
         """Chunks speak of usage only if `stream_options.include_usage` asked for it."""

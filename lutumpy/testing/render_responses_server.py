@@ -116,7 +116,12 @@ class ResponsesServer(OpenAIServer):
     def check(
         self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
     ) -> list[Problem]:
-        found = check_request(body, required_reasoning=self._reasoning, counted=is_counted)
+        found = check_request(
+            body,
+            required_reasoning=self._reasoning,
+            counted=is_counted,
+            compatible=self.place.is_compatible(self.api),
+        )
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found
         held = self._store.held_before(body)
@@ -128,6 +133,15 @@ class ResponsesServer(OpenAIServer):
         if first_refusal(found) is None and not is_counted:
             self._tell_removed(body, held)
         return found
+
+    def output_of(self, answer: Mapping[str, Any]) -> Any:
+        return answer.get("output")
+
+    def refuse_seal(self, path: str, seal: str) -> Problem:
+        shown = f"{seal[:4]}...{seal[-4:]}"
+        message = f"The encrypted content {shown} could not be verified."
+        code = "invalid_encrypted_content"
+        return Problem("responses.sealed", path, message, "refused", code=code)
 
     def _tell_removed(self, body: Mapping[str, Any], held: list[Any]) -> None:
         """Note which reasoning the model doesn't see; nobody is refused for it."""

@@ -27,6 +27,7 @@ from lutumpy.apis import Api, api_row, by_name, serves, serving
 from lutumpy.errors import Problem
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.testing.api_server import CREATE, ApiServer
+from lutumpy.testing.host_place import HostPlace, places_of
 from lutumpy.testing.own_words import OwnWords
 from lutumpy.testing.replies import Failure, Reply, read_script
 
@@ -39,14 +40,14 @@ try:
     from starlette.routing import Route
 
     from lutumpy.testing.exchange import Answer, Exchange
-    from lutumpy.testing.paths import locate
+    from lutumpy.testing.paths import locate, split_host
 except ImportError as _error:
     raise ImportError(
         "lutumpy.testing.wire needs starlette and uvicorn; install them with: "
         'python -m pip install ".[testing]" (in a clone)'
     ) from _error
 
-__all__ = ["Answer", "Entry", "WireRequest", "WireServer", "serve"]
+__all__ = ["Answer", "Entry", "HostUrls", "WireRequest", "WireServer", "serve"]
 
 Entry = Answer | Callable[[Api, dict[str, Any]], Answer]
 """One entry of a script: an answer, or a function that is asked for it with the API and the
@@ -72,6 +73,7 @@ class WireRequest:
         status: Status of the answer.
         problems: Everything that the rules found, doubtful and discouraged things included.
         method: The HTTP method.
+        host: The name of the host that was asked, one of `serve(hosts=)`; empty for the vendor.
     """
 
     api: Api
@@ -81,6 +83,28 @@ class WireRequest:
     status: int
     problems: tuple[Problem, ...] = ()
     method: str = "POST"
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostUrls:
+    """Where the server stands for one host.
+
+    Attributes:
+        url: The address, without what base URLs of a vendor end with.
+    """
+
+    url: str
+
+    @property
+    def openai_base_url(self) -> str:
+        """`base_url` for an OpenAI client."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_base_url(self) -> str:
+        """`base_url` for an Anthropic client."""
+        return self.url
 
 
 def serve(
@@ -89,6 +113,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     new_account: bool = False,
+    hosts: Iterable[str] = (),
 ) -> WireServer:
     """A server to be entered: `with serve([...]) as server:` or `async with`.
 
@@ -99,11 +124,14 @@ def serve(
         port: Port to listen on, 0 for a free one.
         new_account: Whether a model that refuses reasoning of another conversation for new accounts
             alone refuses it here; those that do for everybody always do.
+        hosts: Other hosts than the vendors that the server stands for, each at `server.at(name)`:
+            names or addresses, as `lutumpy.doctor.host_name` takes them.
 
     Raises:
         OSError: On entering, if the port is taken.
+        ValueError: A host is neither a known name nor an address.
     """
-    return WireServer(script, host=host, port=port, new_account=new_account)
+    return WireServer(script, host=host, port=port, new_account=new_account, hosts=hosts)
 
 
 class WireServer:
@@ -118,6 +146,7 @@ class WireServer:
         host: str = "127.0.0.1",
         port: int = 0,
         new_account: bool = False,
+        hosts: Iterable[str] = (),
     ) -> None:
         self._host = host
         self._port = port
@@ -127,9 +156,10 @@ class WireServer:
         self._own_words = OwnWords()
         self._requests: list[WireRequest] = []
         self._number = 0
-        self._apis: list[ApiServer] = _make_servers()
-        for api in self._apis:
-            api.is_new_account = new_account
+        # By the name of the host; the vendors' own have none.
+        self._apis: dict[str, list[ApiServer]] = {
+            place.name: _make_servers(place, new_account) for place in places_of([*hosts])
+        }
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -149,6 +179,16 @@ class WireServer:
     def anthropic_base_url(self) -> str:
         """`base_url` for an Anthropic client."""
         return self.url
+
+    def at(self, host: str) -> HostUrls:
+        """Where it stands for a host: one of `hosts`, by the name that was given there.
+
+        Raises:
+            KeyError: It stands for no such host.
+        """
+        if not host or host not in self._apis:
+            raise KeyError(f"{host!r} is none of the hosts of this server")
+        return HostUrls(f"{self.url}/at/{host}")
 
     @property
     def requests(self) -> list[WireRequest]:
@@ -229,7 +269,8 @@ class WireServer:
         with self._lock:
             self._number += 1
             number = self._number
-        target = locate(request.method, request.scope["path"], request.headers, self._apis)
+        host, path = split_host(request.scope["path"], self._apis)
+        target = locate(request.method, path, request.headers, self._apis[host])
         exchange = Exchange(target, number, request)
         problems: list[Problem] = []
         data = await request.body()
@@ -250,6 +291,7 @@ class WireServer:
             response.status_code,
             tuple(problems),
             request.method,
+            host,
         )
         with self._lock:
             self._requests.append(record)
@@ -263,7 +305,7 @@ class WireServer:
         if isinstance(body, dict):
             server.complete_body(body, exchange.target.ids)
         with self._lock:
-            problems = server.check(body, headers=exchange.request.headers)
+            problems = server.check_at_host(body, headers=exchange.request.headers)
             is_excused = self._own_words.excuse(problems)
         response = None if is_excused else exchange.refuse_problems(problems)
         if response is not None:
@@ -315,7 +357,7 @@ class _ReadyServer(uvicorn.Server):
         self._ready.set()
 
 
-def _make_servers() -> list[ApiServer]:
+def _make_servers(place: HostPlace, new_account: bool) -> list[ApiServer]:
     """One for each API whose answers can be rendered; those of one maker share the names of its
     models.
     """
@@ -323,7 +365,9 @@ def _make_servers() -> list[ApiServer]:
     servers: list[ApiServer] = []
     for api in by_name("rendering"):
         kind: type[ApiServer] = serving(api, "server") if serves(api, "server") else ApiServer
-        servers.append(kind(api, models.setdefault(api_row(api).family, {})))
+        server = kind(api, models.setdefault(api_row(api).family, {}))
+        server.place, server.is_new_account = place, new_account
+        servers.append(server)
     return servers
 
 

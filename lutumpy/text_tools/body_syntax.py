@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools
+from lutumpy.text_tools.trailing_text import may_be_rest, shown_rest
 from lutumpy.text_tools.written_calls import cut_detail
 
 __all__ = ["BodySyntax"]
@@ -85,6 +86,22 @@ class BodySyntax(ABC):
             f"Write it again as {self.spelled('tool_name', '{}')}."
         )
         return ParsedCall(name, written, "malformed", detail)
+
+    def end_with_rest(self, calls: Sequence[ParsedCall], rest: str) -> list[ParsedCall]:
+        """The calls of a block, behind the last of which stands a text that begins no call.
+
+        A sentence is dropped (rule T1). What may be the rest of the last call with a name makes it
+        one that can't be read, since it may have ended too early (rule C5).
+        """
+        if not may_be_rest(rest):
+            return list(calls)
+        named = [index for index, call in enumerate(calls) if call.name]
+        if not named:
+            return [*calls, self.unreadable("", rest, f"{shown_rest(rest)} begins no call")]
+        last = calls[named[-1]]
+        written = "".join([call.arguments for call in calls[named[-1] :]]) + rest
+        problem = f"{shown_rest(rest)} stands behind it, so it may have ended too early"
+        return [*calls[: named[-1]], self.unreadable(last.name, written, problem)]
 
     def cut(self, name: str, written: str) -> ParsedCall:
         """A call that the text ends in."""

@@ -99,11 +99,14 @@ class KeyedSyntax(BodySyntax):
 
     def _end_block(self, calls: list[ParsedCall], rest: str, *, whole: bool) -> list[ParsedCall]:
         if rest or (not calls and not whole):
-            name = self._name_in(rest)
-            if whole or (rest and _is_broken(rest)):
-                calls.append(self.unreadable(name, rest, "it is not valid JSON"))
-            else:
+            name = self._name_in(rest) if rest[:1] == "{" else ""
+            is_cut = not whole and not (rest and _is_broken(rest))
+            if rest and not name and calls and not (is_cut and rest == "{"):
+                return self.end_with_rest(calls, rest)
+            if is_cut:
                 calls.append(self.cut(name, rest))
+            else:
+                calls.append(self.unreadable(name, rest, "it is not valid JSON"))
         return calls
 
     def _name_in(self, rest: str) -> str:

@@ -31,6 +31,8 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\([\s\S])")
 _KNOWN_ESCAPES = frozenset("\n\\'\"abfnrtv")
 _HEX_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[0-9a-fA-F]{6}|0)(?![0-7])")
+# What may be behind the last complete call of a text that was cut: a call that has begun.
+_NEXT_CALL = re.compile(r"[\s,;\[\]]*(?:([^\W\d][\w.]*)\s*(?=\(|\Z)|\Z)")
 _WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 _MOST_LEVELS = 60  # `ast` and the interpreter's own parser are safe to this depth
 
@@ -92,10 +94,12 @@ class PythonSyntax(BodySyntax):
             )
         if is_bare and any(call.name not in tools for call in calls):
             return None
-        if complete < len(body.rstrip()):
-            rest = body[complete:].strip(" \t\r\n,;[]")
-            if rest:
-                calls.append(self.cut(_first_name(rest), rest))
+        rest = body[complete:].strip()
+        begun = _NEXT_CALL.match(rest)
+        if begun is not None and begun.group(1):
+            calls.append(self.cut(begun.group(1), begun.group(1) + rest[begun.end() :]))
+        elif begun is None:
+            calls = self.end_with_rest(calls, rest)
         if not calls and not whole and not body.strip():
             return [self.cut("", "")]
         return calls
@@ -138,7 +142,7 @@ def _tokenize(body: str, *, whole: bool) -> tuple[str, int]:
     if whole or not stack:
         if stack:
             raise _NotCalls("a bracket is missing")
-        return "".join(pieces), len(body)
+        return "".join(pieces), pos
     is_in_list = bool(base) and stack[0] == "["
     return "".join(pieces[:kept]) + ("]" if is_in_list and kept else ""), complete
 

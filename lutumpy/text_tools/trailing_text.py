@@ -18,7 +18,9 @@ __all__ = [
     "begins_rest",
     "begins_value",
     "ends_key",
+    "may_be_rest",
     "rest_detail",
+    "shown_rest",
     "stands_apart",
 ]
 
@@ -32,6 +34,8 @@ _ARRAY = re.compile(r"\[[^\w/]")
 # Behind white space and the end of a fence: a value that is neither a string nor an object, or
 # brackets of arrays.
 _VALUE = re.compile(r"[\s`~\[]*(?:-?[0-9]|\]|(?:true|false|null)\b)|[\s`~]*\[(?:[^\w/]|\Z)")
+# What elements and calls in Python are written with.
+_OTHER_MARK = re.compile(r"[<>()']")
 # Behind an element of an array: a single word in the place of the next one.
 _WORD_ELEMENT = re.compile(r"\s*,\s*[\w.+-]+\s*(?:\]\s*)?")
 _MOST_SHOWN = 30
@@ -57,6 +61,16 @@ def begins_value(text: str) -> bool:
     return _VALUE.match(text) is not None
 
 
+def may_be_rest(text: str) -> bool:
+    """Whether text behind a call that isn't written as JSON alone may be the rest of it.
+
+    That is what may be a piece of JSON, of an element, or of a call in Python.
+    """
+    text = text.strip()
+    is_json = JSON_MARK.search(text) is not None or begins_rest(text) or begins_value(text)
+    return is_json or _OTHER_MARK.search(text) is not None
+
+
 def stands_apart(text: str) -> bool:
     """Whether text behind a call in an array that is no JSON can't be a piece of that call.
 
@@ -65,10 +79,14 @@ def stands_apart(text: str) -> bool:
     return _WORD_ELEMENT.fullmatch(text) is not None
 
 
+def shown_rest(rest: str) -> str:
+    """The beginning of such a text, in quotes."""
+    return repr(shorten(rest.strip(), _MOST_SHOWN))
+
+
 def rest_detail(rest: str, form: str) -> str:
     """What the model reads of a call with such a text behind it."""
-    shown = shorten(rest.strip(), _MOST_SHOWN)
     return (
-        f"Behind the JSON of the tool call stands {shown!r}, so a bracket may close it too early, "
-        f"and it was not run. Write it again as {form}, with nothing behind its JSON."
+        f"Behind the JSON of the tool call stands {shown_rest(rest)}, so a bracket may close it "
+        f"too early, and it was not run. Write it again as {form}, with nothing behind its JSON."
     )

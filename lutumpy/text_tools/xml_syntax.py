@@ -28,13 +28,21 @@ _HEADER = re.compile(r"""\s*["']?([^\s"'<>]+)["']?\s*(?:string="(true|false)")?\
 
 
 class _Unreadable(Exception):
-    """What is wrong with a call, and its name as far as it is known."""
+    """What is wrong with a call, and its name as far as it is known.
 
-    def __init__(self, name: str, problem: str, *, cut: bool = False) -> None:
+    Attributes:
+        name: The name; empty where it isn't known.
+        problem: What is wrong, in words for the model.
+        cut: The text ends inside of the call.
+        begun: A call begins here at all.
+    """
+
+    def __init__(self, name: str, problem: str, *, cut: bool = False, begun: bool = True) -> None:
         super().__init__(problem)
         self.name: str = name
         self.problem: str = problem
         self.cut: bool = cut
+        self.begun: bool = begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +151,8 @@ class XmlSyntax(BodySyntax):
                 written = body[begin:].strip()
                 if error.cut and not whole:
                     calls.append(self.cut(error.name, written))
+                elif calls and not error.begun:
+                    calls = self.end_with_rest(calls, written)
                 else:
                     calls.append(self.unreadable(error.name, written, error.problem))
                 break
@@ -197,7 +207,7 @@ class XmlSyntax(BodySyntax):
         before, behind = self.call
         if not body.startswith(before, pos):
             is_cut = before.startswith(body[pos:])
-            raise _Unreadable("", f"expected {before!r}", cut=is_cut)
+            raise _Unreadable("", f"expected {before!r}", cut=is_cut, begun=False)
         end = body.find(behind, pos + len(before))
         if end < 0:
             raise _Unreadable("", f"{behind!r} is missing", cut=True)

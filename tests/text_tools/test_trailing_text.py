@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from text_toolkit import Tools, asked, parsed
 
-from lutumpy import Finished, NeedsTools, Toolset, tool, tool_fn
+from lutumpy import Finished, NeedsTools, ToolDef, Toolset, tool, tool_fn
 from lutumpy.testing import Reply, ScriptedModel
-from lutumpy.text_tools import CallSyntax, ParsedCall, TagToolParser, TextTools
+from lutumpy.text_tools import CallSyntax, ParsedCall, TagToolParser, TextTools, text_formats
+from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 
 DELETE = '{"name": "delete", "args": {"path": "x"}}'
@@ -199,6 +200,52 @@ def test_what_cannot_be_read_reaches_back_to_the_last_call_C5_T2() -> None:
         assert (call.name, call.problem) == ("delete", "truncated")
     _, found = read(TagToolParser(), f'[TOOL_CALL][{DELETE}, {{"name": "look" oops}}][/TOOL_CALL]')
     assert [(one.name, one.problem) for one in found] == [("delete", None), ("look", "malformed")]
+
+
+RESTS_OF_ELEMENTS = [
+    "<parameter=dry_run>true</parameter>", '<parameter name="dry_run">true</parameter></invoke>',
+    "</function>", ", dry_run=True)", ")", "dry_run=True", "<dry_run>true</dry_run>", "'", " < ",
+]  # fmt: skip
+BODIES = [one for one in text_formats() if isinstance(one.syntaxes[0], BodySyntax)]
+
+
+@pytest.mark.parametrize("name", [one.name for one in BODIES if one.syntaxes[0].start])
+def test_the_rest_of_a_call_in_any_other_format_makes_it_a_format_error_C5_T2(name: str) -> None:
+    (syntax, *_) = next(one.syntaxes for one in BODIES if one.name == name)
+    parser = TagToolParser.named(name)
+    offered = [ToolDef("delete", "", {"type": "object", "properties": {"path": {}}})]
+    text = syntax.spelled("delete", BARE)
+    [call] = parser.parse(text, offered).calls
+    assert (call.name, call.problem, json.loads(call.arguments)) == ("delete", None, {"path": "x"})
+    end = max([text.rfind(one) for one in (*syntax.ends, "</delete>")])
+    end = len(text) if end < 0 else end  # a format without an end tag
+    for rest in [*RESTS, *RESTS_OF_ELEMENTS]:
+        if rest.strip(" ,") in ("", "]"):
+            continue  # commas and brackets between calls say nothing
+        for behind in (text[end:], ""):  # whole, and cut before the end tag
+            broken = text[:end] + rest + behind
+            found = parser.parse(broken, offered).calls
+            run = [json.loads(one.arguments) for one in found if one.problem is None]
+            # The element is an argument where each tool has tags of its own.
+            assert run in ([], [{"path": "x", "dry_run": "true"}]), (broken, found)
+            assert {one.name for one in found} == {"delete"}, (broken, found)
+            pieces = [broken[pos : pos + 3] for pos in range(0, len(broken), 3)]
+            formatter = parser.stream_formatter(offered)
+            _ = [formatter.feed(piece) for piece in pieces], formatter.flush()
+            assert tuple(formatter.calls) == found
+
+
+def test_a_sentence_behind_elements_is_dropped_and_a_call_that_begins_is_its_own_T1_C1() -> None:
+    parser = TagToolParser.named("qwen3_coder")
+    call = "<function=delete>\n<parameter=path>\nx\n</parameter>\n</function>\n"
+    for rest in ("", "This deletes it, then.", "so on\n"):
+        _, [found] = read(parser, f"<tool_call>\n{call}{rest}</tool_call>")
+        assert (found.name, found.problem) == ("delete", None)
+    for rest in ("<function=look", "<function=look>\n<parameter=p>"):
+        _, [first, second] = read(parser, f"<tool_call>\n{call}{rest}")
+        assert (first.problem, second.problem) == (None, "truncated")
+    _, found = read(parser, f"<tool_call>\n{call}<function=look></tool_call>")
+    assert [one.problem for one in found] == [None, None]
 
 
 # --- members of a call ----------------------------------------------------------------------------

@@ -51,13 +51,17 @@ _set_extra: Any = _SLOTS.__pydantic_extra__.__set__
 _set_private: Any = _SLOTS.__pydantic_private__.__set__
 
 
-def copy_inputs(states: Sequence[object], hooked: Container[str] | None) -> list[Any]:
+def copy_inputs(
+    states: Sequence[object], hooked: Container[str] | None, *, as_decoded: bool
+) -> list[Any]:
     """The inputs for the hooks to look at, and to change: one for each call of an answer.
 
     Args:
         states: Every call of the answer, pending or not; nothing of it is changed.
         hooked: The names of the tools that have hooks; `None` for all. Inputs of other tools aren't
             copied.
+        as_decoded: No hook has changed the inputs yet, so that what can't be copied of them can be
+            decoded again.
     """
     copies: list[Any] = []
     for call in states:
@@ -96,7 +100,7 @@ def copy_inputs(states: Sequence[object], hooked: Container[str] | None) -> list
             _set_private(copy, None)
             copies.append(copy)
         else:
-            copies.append(copy_input(value, call))
+            copies.append(copy_input(value, call if as_decoded else None))
     return copies
 
 
@@ -138,12 +142,14 @@ def _are_same(one: Any, other: Any) -> bool:
     return True
 
 
-def copy_input(value: Any, call: BaseToolCall | None = None) -> Any:
+def copy_input(value: Any, decoded: BaseToolCall | None = None) -> Any:
     """A copy of an input that nobody else holds, so that it never changes afterwards.
 
     Args:
         value: The input: a model, or a text.
-        call: The call that has it. With it, an input that can't be copied is decoded again.
+        decoded: The call that has it, where no hook has changed it yet. Fields that can't be copied
+            are decoded again then; without it the copy shares them, so that no edit of an earlier
+            hook is lost.
     """
     if isinstance(value, str):
         return value
@@ -151,17 +157,19 @@ def copy_input(value: Any, call: BaseToolCall | None = None) -> Any:
         return value.model_copy(deep=True)
     except Exception:
         pass  # something inside can't be copied: a lock, a connection
-    if call is not None:
-        decoded = decode_call_again(call.tool, call.metadata)
-        if isinstance(decoded, Decoded):
-            return decoded.input
-    # The fields beside it still can.
-    fields = {name: _copy_if_possible(field) for name, field in value.__dict__.items()}
-    return value.model_copy(update=fields)
+    base = value
+    if decoded is not None:
+        again = decode_call_again(decoded.tool, decoded.metadata)
+        base = again.input if isinstance(again, Decoded) else value
+    fields = {
+        name: _copy_or_take(field, getattr(base, name, field))
+        for name, field in value.__dict__.items()
+    }
+    return base.model_copy(update=fields)
 
 
-def _copy_if_possible(value: Any) -> Any:
+def _copy_or_take(value: Any, instead: Any) -> Any:
     try:
         return deepcopy(value)
     except Exception:
-        return value
+        return instead

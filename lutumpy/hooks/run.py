@@ -139,7 +139,8 @@ class HookRun:
         if self._sync:
             self._refuse_async_hooks(states)
         decided = list(states)
-        copies = copy_inputs(states, chains if policy is None else None)
+        hooked = chains if policy is None else None
+        copies = copy_inputs(states, hooked, as_decoded=self._as_decoded)
         for index, call in enumerate(decided):
             if not isinstance(call, BaseToolCall):
                 continue

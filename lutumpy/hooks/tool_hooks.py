@@ -334,7 +334,7 @@ def _decide_alone(
     if isinstance(call, ApprovalRequest):
         end = yield from decide_approval(call, chain.steps, "hook", log=log)
     else:
-        value = copy_input(call.input, call)
+        value = copy_input(call.input)  # the caller may have edited it
         end = yield from decide(call, chain.steps, "hook", value, log=log)
         if end is call:
             end = changed_call(call, value)

@@ -21,7 +21,7 @@ from hook_toolkit import (
     Weather,
     start,
 )
-from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr, WithJsonSchema
 
 from lutumpy import (
     Complete,
@@ -38,8 +38,9 @@ from lutumpy import (
     tool_input,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.hooks import BaseToolCall
 from lutumpy.hooks.input_copies import copy_input
-from lutumpy.testing import Call
+from lutumpy.testing import Call, Reply, ScriptedModel
 
 
 async def test_edits_change_what_runs_and_not_what_the_model_asked() -> None:  # H2
@@ -136,6 +137,52 @@ def test_hooks_see_what_cannot_be_copied_decoded_again_H2_K3a() -> None:
     plan = round.apply_hooks_sync(add_milk)
     assert round.calls[0].input.basket.names == ["tea"]
     assert plan.pending[0].input.basket.names == ["tea", "milk"]
+    plan.discard()
+
+
+@tool_input(output=None)
+class Pay(BaseModel):
+    """Pay somebody."""
+
+    amount: int
+    to: list[str] = []
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+
+
+class Bank(Toolset):
+    pay = tool(Pay)
+
+
+@pytest.mark.parametrize("way", ["passed on", "unchanged", "no second pass", "alone"])
+def test_an_edit_of_what_cannot_be_copied_lasts_through_every_later_pass_H2_K3a(way: str) -> None:
+    session = Session()
+    session.push_user("go")
+    llm = ScriptedModel([Reply(calls=[Call("pay", {"amount": 1000000, "to": ["a"]})])])
+    outcome = session.text_turn(llm, tools=Bank).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+
+    def limit(call: Any) -> Any:
+        call.input.amount = 1
+        call.input.to.append("b")
+        return RunNormally(call.input)
+
+    limits = Bank.hooks()
+    limits.on(Bank.pay)(lambda metadata, input: RunNormally())
+    plan = outcome.round.apply_hooks_sync(limit)
+    [before] = plan.pending
+    assert isinstance(before, BaseToolCall)
+    if way == "alone":
+        decided: Any = limits.apply_sync(before)
+        assert (decided.input.amount, decided.input.to) == (1, ["a", "b"])
+    if way in ("passed on", "unchanged"):
+        gives = (lambda call: RunNormally(call.input)) if way == "passed on" else None
+        with pytest.raises(HookError):
+            plan.apply_hooks_sync(lambda call: call.input.to.clear())
+        plan = plan.apply_hooks_sync(gives or (lambda call: RunNormally()))
+    [pending] = plan.pending
+    assert isinstance(pending, BaseToolCall)
+    assert (pending.input.amount, pending.input.to) == (1, ["a", "b"])
+    assert outcome.round.calls[0].input.amount == 1000000
     plan.discard()
 
 

@@ -91,6 +91,33 @@ def gemini(*parts: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]
     return response(list(parts), finishReason="STOP"), [*events, response([], finishReason="STOP")]
 
 
+def chat(
+    *calls: dict[str, Any], stop: str = "tool_calls", **fields: Any
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    message = {"role": "assistant", "content": None, **fields}
+    if calls:
+        message["tool_calls"] = list(calls)
+    reply = {"choices": [{"message": message, "finish_reason": stop}]}
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}]
+    deltas += [{key: value} for key, value in fields.items()]
+    deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(calls)]
+    events: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": one}]} for one in deltas]
+    return reply, [*events, {"choices": [{"index": 0, "delta": {}, "finish_reason": stop}]}]
+
+
+def ollama(*calls: Any, **fields: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    message = {"role": "assistant", "content": "", **fields}
+    if calls:
+        message["tool_calls"] = list(calls)
+    events = [
+        {"message": {"role": "assistant", "content": "", key: value}, "done": False}
+        for key, value in message.items()
+        if key not in ("role", "content")
+    ]
+    end = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
+    return {**end, "message": message}, [*events, end]
+
+
 def item(kind: str, call_id: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "id": f"{kind}_{call_id}", "call_id": call_id, **more}
 
@@ -107,6 +134,12 @@ def part(key: str, call_id: str, **more: Any) -> dict[str, Any]:
     return {key: {"id": call_id, "name": "look", "args": ARGUMENTS, **more}}
 
 
+def chat_call(call_id: str, kind: str = "function", **more: Any) -> dict[str, Any]:
+    body = {"name": "look", "arguments": TEXT}
+    return {"id": call_id, "type": kind, **(more or {kind: body})}
+
+
+PLAIN = {"id": "b", "function": {"name": "look", "arguments": ARGUMENTS}}
 FUNCTION = item("function_call", "b", name="look", arguments=TEXT)
 # An answer with a call of no known kind before one that can be run.
 MIXED: list[tuple[str, Any]] = [
@@ -118,6 +151,26 @@ MIXED: list[tuple[str, Any]] = [
     ("anthropic_messages", messages(use("foo_use", "a"), use("tool_use", "b"), stop="new_reason")),
     ("bedrock_converse", converse(tool_use("fooUse", "a"), tool_use("toolUse", "b"))),
     ("gemini_generate_content", gemini(part("fooCall", "a"), part("functionCall", "b"))),
+    ("openai_chat", chat(chat_call("a", "foo"), chat_call("b"))),
+    ("ollama_chat", ollama({"id": "a", "foo": {"name": "look", "arguments": {}}}, PLAIN)),
+    # With nothing but an id and a word that says what it is.
+    ("openai_responses", responses(item("foo_call", "a", status="completed"), FUNCTION)),
+    ("openai_responses", responses({"type": "foo_request", "call_id": "a"}, FUNCTION)),
+    ("anthropic_messages", messages({"type": "foo_use", "id": "a"}, use("tool_use", "b"))),
+    (
+        "bedrock_converse",
+        converse({"fooUse": {"toolUseId": "a"}}, tool_use("toolUse", "b")),
+    ),
+    ("gemini_generate_content", gemini({"fooCall": {"id": "a"}}, part("functionCall", "b"))),
+    ("openai_chat", chat({"id": "a", "type": "foo"}, chat_call("b"))),
+    ("ollama_chat", ollama({"id": "a", "type": "foo"}, PLAIN)),
+]
+# Under a key, or as a part, that nobody knows; such a call follows those that are known.
+ELSEWHERE: list[tuple[str, Any]] = [
+    ("openai_chat", chat(chat_call("b"), foo_calls=[{"id": "a", "name": "look", "input": {}}])),
+    ("openai_chat", chat(chat_call("b"), foo_call={"id": "a", "name": "x y", "args": ARGUMENTS})),
+    ("openai_chat", chat(chat_call("b"), content=[use("tool_use", "a")])),
+    ("ollama_chat", ollama(PLAIN, foo_calls=[{"id": "a", "name": "look", "arguments": {}}])),
 ]
 # The same where the provider has run the unknown call itself, or goes on with it.
 RUN: list[tuple[str, Any]] = [
@@ -156,6 +209,12 @@ RUN: list[tuple[str, Any]] = [
         "gemini_generate_content",
         gemini(part("fooCall", "a"), {"fooResponse": {"id": "a", "response": {"x": 1}}}),
     ),
+    (
+        "openai_chat",
+        chat(foo_calls=[{"id": "a", "name": "look", "input": {}, "output": "x"}], stop="stop"),
+    ),
+    ("openai_chat", chat(files=[{"id": "a", "name": "x.pdf"}], stop="stop")),
+    ("ollama_chat", ollama(foo_calls=[{"name": "look", "arguments": {}, "result": 1}])),
 ]
 
 
@@ -165,7 +224,7 @@ def streamed(api: str, events: list[dict[str, Any]]) -> tuple[AssistantTurn, lis
     return decoder.finish(), deltas
 
 
-@pytest.mark.parametrize(("api", "answer"), MIXED)
+@pytest.mark.parametrize(("api", "answer"), [*MIXED, *ELSEWHERE])
 def test_an_unknown_call_is_an_issue_and_is_answered_and_its_sibling_runs_C8_C1(
     api: str, answer: Any
 ) -> None:
@@ -192,7 +251,7 @@ def test_an_unknown_call_is_an_issue_and_is_answered_and_its_sibling_runs_C8_C1(
     assert ADAPTERS[api].request(again, Tools.offer()) == body
 
 
-@pytest.mark.parametrize(("api", "answer"), [*MIXED, *RUN])
+@pytest.mark.parametrize(("api", "answer"), [*MIXED, *ELSEWHERE, *RUN])
 def test_a_stream_with_an_unknown_call_ends_in_what_the_whole_answer_gives_S1_C8(
     api: str, answer: Any
 ) -> None:
@@ -204,8 +263,8 @@ def test_a_stream_with_an_unknown_call_ends_in_what_the_whole_answer_gives_S1_C8
         if isinstance(delta, CallDelta):
             assert delta.id == turn.calls[delta.index].id
             texts[delta.index] = texts.get(delta.index, "") + delta.arguments
-    assert [json.loads(texts[k]) for k in range(len(turn.calls))] == [
-        json.loads(call.arguments) for call in turn.calls
+    assert [json.loads(texts[k] or "{}") for k in range(len(turn.calls))] == [
+        json.loads(call.arguments or "{}") for call in turn.calls
     ]
     done = [delta for delta in deltas if isinstance(delta, CallDone)]
     assert [(delta.index, delta.call) for delta in done] == list(enumerate(turn.calls))

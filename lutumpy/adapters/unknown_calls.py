@@ -7,6 +7,7 @@ and isn't answered in the same reply is a call for the client all the same: it b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -15,10 +16,19 @@ from lutumpy.core.items import Block, CallBlock
 from lutumpy.core.streaming import CallDelta
 from lutumpy.plain.json_values import clean_text, encode_text
 
-__all__ = ["UnknownCalls", "deltas_of_waiting", "has_outcome", "unknown_call", "wanted_by"]
+__all__ = [
+    "UnknownCalls",
+    "calls_in_fields",
+    "deltas_of_waiting",
+    "has_outcome",
+    "unknown_call",
+    "wanted_by",
+]
 
 # Where APIs write what a call is to do, in the order of preference, and what came of one.
 _WANTED = ("arguments", "input", "args", "parameters", "operation", "action", "actions")
+# Words for kinds of calls: `foo_call`, `fooUse`.
+_CALL_WORD = re.compile(r"(?:call|invocation|request|use)s?\Z", re.IGNORECASE)
 _OUTCOMES = ("output", "outputs", "result", "results", "response", "content", "error")
 
 
@@ -40,8 +50,12 @@ def unknown_call(
     id_field: str | None = None,
     *,
     name_tells: bool = False,
+    place_tells: bool = False,
 ) -> CallBlock | None:
     """The call in a block of no known kind; `None` if it doesn't look like one.
+
+    An id alone has every item, and a name many. A call has two of four: an id, a name, what it is
+    to do, and a word for its kind that says so.
 
     Args:
         kind: The provider's word for the block.
@@ -50,14 +64,16 @@ def unknown_call(
         position: The block's index in the native form.
         id_field: Where its id stands there, if not where those of other calls do.
         name_tells: Nothing but a call has a name in this API.
+        place_tells: Nothing but a call stands where it stands.
     """
     name, wanted = item.get("name"), wanted_by(item)
     known_id = call_id if isinstance(call_id, str) else ""
     known_name = name if isinstance(name, str) else ""
     says_what = isinstance(wanted, (dict, str, list))
-    # An id alone has every item, and a name many: a call has two of the three.
-    signs = bool(known_id) + bool(known_name) + says_what
-    if has_outcome(item) or not (signs >= 2 or (name_tells and known_name)):
+    says_kind = _CALL_WORD.search(kind) is not None
+    signs = bool(known_id) + bool(known_name) + says_what + says_kind
+    is_told = place_tells or (name_tells and bool(known_name))
+    if has_outcome(item) or not (signs >= 2 or is_told):
         return None
     if wanted is None:
         arguments = ""
@@ -72,6 +88,24 @@ def unknown_call(
         position=position,
         id_field=id_field,
     )
+
+
+def calls_in_fields(fields: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The calls that stand in a message under keys that nobody knows, each with its key.
+
+    An object there is a call if it has a name and says what it is to do, and not what came of it.
+    """
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in fields.items():
+        if isinstance(value, (dict, list)):
+            inner = value if isinstance(value, list) else [value]
+            found += [(key, one) for one in inner if isinstance(one, dict) and _is_named_call(one)]
+    return found
+
+
+def _is_named_call(item: Mapping[str, Any]) -> bool:
+    is_named = isinstance(item.get("name"), str) and item["name"] != ""
+    return is_named and wanted_by(item) is not None and not has_outcome(item)
 
 
 class UnknownCalls:

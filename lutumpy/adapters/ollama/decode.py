@@ -21,7 +21,12 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
+from lutumpy.adapters.unknown_calls import (
+    UnknownCalls,
+    calls_in_fields,
+    unknown_call,
+    wanted_by,
+)
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -48,6 +53,8 @@ _FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 _ANSWER_KEYS = frozenset({"message", "model", "done", "done_reason"})
 # Fields of a call that hold its function or its id; a call of another kind has another one.
 _CALL_KEYS = frozenset({"id", "type", "function"})
+# Fields of a message that hold no calls of unknown kinds.
+_MESSAGE_KEYS = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 
 
 def decode_answer(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
@@ -101,11 +108,20 @@ class MessageReader:
         unknown_calls: What looks like a call, of a kind that nobody knows.
     """
 
-    __slots__ = ("_blocks", "_dropped", "_kept", "_sent_calls", "calls", "unknown_calls")
+    __slots__ = (
+        "_blocks",
+        "_dropped",
+        "_is_history",
+        "_kept",
+        "_sent_calls",
+        "calls",
+        "unknown_calls",
+    )
 
     def __init__(self, results: AbstractSet[str] | None = None) -> None:
         self.calls: list[CallBlock] = []
         self.unknown_calls: UnknownCalls = UnknownCalls(results)
+        self._is_history = results is not None
         self._blocks: list[Block] = []
         # The message as it goes back, its calls, and what doesn't go back.
         self._kept: dict[str, Any] = {}
@@ -134,6 +150,25 @@ class MessageReader:
         if entries is not None:
             for entry in entries if isinstance(entries, list) else [entries]:
                 self.read_call(entry)
+        self.read_other_calls(kept)
+
+    def read_other_calls(self, message: Mapping[str, Any]) -> None:
+        """Read the calls of a reply that stand under keys which nobody knows (rule C8).
+
+        Nothing but an entry of `tool_calls` can be answered, so each goes back as one more of
+        these; in a history they stand there already.
+        """
+        if self._is_history:
+            return
+        fields = {key: message[key] for key in message if key not in _MESSAGE_KEYS}
+        for key, item in calls_in_fields(fields):
+            found = unknown_call(key, item, item.get("id"), len(self._sent_calls))
+            if found is not None:
+                wanted = wanted_by(item)
+                arguments = wanted if isinstance(wanted, dict) else {}
+                function = {"name": found.name, "arguments": arguments}
+                has_id = {"id": found.id} if found.id else {}
+                self._add_unknown({**has_id, "function": function}, found)
 
     def read_call(self, entry: Any) -> None:
         """Read the next entry of `tool_calls`."""
@@ -185,15 +220,18 @@ class MessageReader:
         kind = next((key for key in sent if key not in _CALL_KEYS), "")
         inner = sent.get(kind)
         item = inner if isinstance(inner, dict) else sent
-        word = kind or "call"
+        told = sent.get("type")
+        word = kind or (told if isinstance(told, str) and told else "call")
         place = len(self._sent_calls)
-        found = unknown_call(word, item, sent.get("id"), place, name_tells=True)
+        found = unknown_call(word, item, sent.get("id"), place, place_tells=True)
         if found is None:
             self._dropped.append(sent)
             return
         # The API reads a call only with a function.
-        name = found.name
-        self._sent_calls.append({**sent, "function": {"name": name, "arguments": {}}})
+        self._add_unknown({**sent, "function": {"name": found.name, "arguments": {}}}, found)
+
+    def _add_unknown(self, sent: dict[str, Any], found: CallBlock) -> None:
+        self._sent_calls.append(sent)
         self.unknown_calls.add(len(self._blocks), found)
         self._blocks.append(found)
 

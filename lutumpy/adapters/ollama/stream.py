@@ -68,6 +68,7 @@ class OllamaStreamDecoder:
         "_message",
         "_reader",
         "_reported",
+        "_settled",
         "_started",
         "_thinking",
     )
@@ -83,7 +84,7 @@ class OllamaStreamDecoder:
         # Reads the calls as they come, so that they can be reported.
         self._reader = MessageReader()
         self._reported = self._done = 0
-        self._started = self._ended = False
+        self._started = self._ended = self._settled = False
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next chunk: a dict, or an object of a client's. What is no chunk is ignored.
@@ -140,7 +141,9 @@ class OllamaStreamDecoder:
         for name, value in message.items():
             if name in ("content", "thinking", "tool_calls"):
                 continue
-            if value is not None:
+            if isinstance(value, list) and isinstance(self._message.get(name), list):
+                self._message[name] = [*self._message[name], *value]
+            elif value is not None:
                 self._message[name] = value
         thinking, content = message.get("thinking"), message.get("content")
         if isinstance(thinking, str) and thinking and (shown := self._thinking.add(thinking)):
@@ -160,18 +163,21 @@ class OllamaStreamDecoder:
 
     def _reply(self) -> dict[str, Any]:
         """The answer as it would have come in one piece."""
-        message = dict(self._message)
-        if self._content.pieces or not message:
-            message["content"] = "".join(self._content.pieces)
+        others = dict(self._message)
+        message = {"role": others.pop("role")} if "role" in others else {}
+        message["content"] = "".join(self._content.pieces)
         if self._thinking.pieces:
             message["thinking"] = "".join(self._thinking.pieces)
+        message.update(others)
         if self._call_entries:
             message["tool_calls"] = self._call_entries
         return {**self._answer, "message": message}
 
     def _report_calls(self, deltas: list[Delta]) -> None:
         waiting = bool(self._reader.unknown_calls)
-        if self._ended:
+        if self._ended and not self._settled:
+            self._settled = True
+            self._reader.read_other_calls(self._message)
             self._reader.settle_calls()
         calls: list[CallBlock] = self._reader.calls
         if self._ended or not waiting:

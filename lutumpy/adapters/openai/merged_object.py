@@ -50,6 +50,11 @@ class MergedObject:
     def __contains__(self, name: str) -> bool:
         return name in self._fields
 
+    @property
+    def has_objects(self) -> bool:
+        """Whether a field that doesn't grow is an object."""
+        return any(isinstance(value, dict) for value in self._fields.values())
+
     def add(self, delta: Mapping[str, Any]) -> None:
         """Merge the next delta."""
         for name, value in delta.items():

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.history_encoder import UNNAMED
+from lutumpy.adapters.openai.history_encoder import UNNAMED, fits_name
 from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
@@ -24,7 +24,7 @@ from lutumpy.adapters.openai.reply_fields import (
     token_usage,
     without_nulls,
 )
-from lutumpy.adapters.unknown_calls import wanted_by
+from lutumpy.adapters.unknown_calls import calls_in_fields, wanted_by
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
@@ -57,11 +57,23 @@ _BROKEN_OFF = frozenset({"error", "insufficient_system_resource"})
 _REPLY_ONLY = frozenset({"annotations", "parsed"})
 # Fields that few replies have, each with a treatment of its own.
 _RARE = frozenset({"audio", "function_call", "refusal"})
+# Fields of `kept` that hold no calls of unknown kinds.
+_KEPT_APART = frozenset(
+    {"role", "content", "tool_calls", "function_call", "audio", "reasoning_details"}
+)
 _TOKENS = token_names("prompt", "completion")
 
 
-def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
-    """The first choice of a reply."""
+def decode_chat(
+    reply: Mapping[str, Any], request_id: str | None = None, *, is_history: bool = False
+) -> AssistantTurn:
+    """The first choice of a reply.
+
+    Args:
+        reply: The reply.
+        request_id: The provider's id of the request, where known.
+        is_history: The message is from a history, where its answered calls stand in `tool_calls`.
+    """
     choices = reply.get("choices")
     choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
 
@@ -120,6 +132,8 @@ def decode_chat(reply: Mapping[str, Any], request_id: str | None = None) -> Assi
             kept["tool_calls"] = sent
     if rare and rare.get("function_call"):
         _keep_function_call(rare["function_call"], kept, calls, residue)
+    if (has_further_fields or type(content) is list) and not is_history:
+        _add_calls_elsewhere(kept, calls)
     blocks += calls
 
     if not calls and not content and "refusal" not in kept and "audio" not in kept:
@@ -255,6 +269,27 @@ def decode_call(
         sent[kind] = {**body, "name": name or UNNAMED, key: arguments if key in body else missing}
     calls.append(CallBlock(call_id, name, arguments, kind=kind, position=position))
     return sent
+
+
+def _add_calls_elsewhere(kept: dict[str, Any], calls: list[CallBlock]) -> None:
+    """Add the calls in fields and parts that nobody knows (rule C8).
+
+    Nothing but an entry of `tool_calls` can be answered, so each goes back as one more of these.
+    """
+    if "function_call" in kept:
+        return  # `tool_calls` holds the place of that one alone
+    fields = {key: value for key, value in kept.items() if key not in _KEPT_APART}
+    found = calls_in_fields(fields)
+    content = kept.get("content")
+    for part in content if isinstance(content, list) else ():
+        found += calls_in_fields({part["type"]: part})
+    for kind, item in found:
+        call_id = name_text(model_text(text(item.get("id")) or text(item.get("call_id"))))
+        name, arguments = name_text(item["name"]), model_text(wanted_by(item))
+        function = {"name": name if fits_name(name) else UNNAMED, "arguments": arguments}
+        sent = {"id": call_id, "type": "function", "function": function}
+        kept.setdefault("tool_calls", []).append(sent)
+        calls.append(CallBlock(call_id, name, arguments, name_text(kind), position=len(calls)))
 
 
 def _keep_function_call(

@@ -139,7 +139,8 @@ class _ChatReading:
         message = mapping(entry.value)
         has_calls = message.get("tool_calls") or message.get("function_call")
         finish = "tool_calls" if has_calls else "stop"
-        turn = decode_chat({"choices": [{"message": message, "finish_reason": finish}]})
+        reply = {"choices": [{"message": message, "finish_reason": finish}]}
+        turn = decode_chat(reply, is_history=True)
         self._turn, self._entry = turn, entry
         self._calls = [call for call in turn.calls if call.answerable]
         self._results = [None] * len(self._calls)

@@ -228,8 +228,8 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
             refused = any(self._message.text_deltas("refusal"))
             _, is_cut = chat_finish(finish, refused=refused)
             self._calls.finish(is_cut, out)
-            if self._function_call is not None:
-                self._report_function_call(is_cut, out)
+            if self._function_call is not None or self._may_hold_calls():
+                self._report_other_calls(is_cut, out)
 
     def _take_delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
         # The readable reasoning in this delta, by the field that it stands in.
@@ -313,15 +313,17 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
                 value = model_text(value)
             self._function_call.add_field(name, value)
 
-    def _report_function_call(self, is_cut: bool, out: list[Delta]) -> None:
-        """Report a call of the older form, at the end of the reply.
+    def _may_hold_calls(self) -> bool:
+        """Whether calls may stand elsewhere in the message than in `tool_calls`."""
+        return bool(self._lists) or self._content.has_other_parts or self._message.has_objects
 
-        Only then is it known whether it counts as a call: beside `tool_calls` it may repeat one.
+    def _report_other_calls(self, is_cut: bool, out: list[Delta]) -> None:
+        """Report a call of the older form and those of unknown kinds, at the end of the reply.
+
+        Only then is it known what counts as a call: beside `tool_calls` it may repeat one.
         """
         calls = decode_chat(self._whole_reply()).calls
-        index = len(self._calls)
-        if len(calls) > index:
-            call = calls[index]
+        for index, call in enumerate(calls[len(self._calls) :], len(self._calls)):
             out.append(CallDelta(index, call.id, call.name, call.arguments, call.kind))
             if not is_cut:
                 out.append(CallDone(index, call))

@@ -176,7 +176,11 @@ class StreamedCalls:
     def _complete(self, call: _Call, out: list[Delta]) -> None:
         if not call.done:
             call.done = True
-            out.append(CallDone(call.index, call.block()))
+            block = call.block()
+            if block.kind not in _BODIES and block.arguments:
+                # Where a call of another kind says what it is to do is known when it is whole.
+                out.append(CallDelta(call.index, block.id, block.name, block.arguments, block.kind))
+            out.append(CallDone(call.index, block))
 
     def _find(
         self, index: int | None, call_id: str | None, name: str | None, arguments: str

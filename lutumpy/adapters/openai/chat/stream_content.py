@@ -75,6 +75,11 @@ class StreamedContent:
         """Whether there is any content."""
         return bool(self._parts) or any(self._texts)
 
+    @property
+    def has_other_parts(self) -> bool:
+        """Whether there is a part that is neither text, nor a refusal, nor thinking."""
+        return any(isinstance(part, dict) for part in self._parts or ())
+
     def add(self, value: Any, out: list[Delta]) -> None:
         """Take a delta's `content`."""
         self.seen = True

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from lutumpy.testing.replies import Call, Failure, Reply
     from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
-    from lutumpy.testing.wire import WireRequest, WireServer, serve
+    from lutumpy.testing.wire import HostUrls, WireRequest, WireServer, serve
 
 __all__ = [
     "Call",
     "Failure",
+    "HostUrls",
     "Reply",
     "ScriptedModel",
     "WireRequest",
@@ -34,6 +35,7 @@ _HOMES = {
     "render": "script",
     "render_stream": "script",
     "ScriptedModel": "scripted",
+    "HostUrls": "wire",
     "WireRequest": "wire",
     "WireServer": "wire",
     "serve": "wire",

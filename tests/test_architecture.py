@@ -401,7 +401,8 @@ NAMES: Mapping[str, str] = {
     "lutumpy.rules.strict": "the dialects of strict schemas",
     "lutumpy.testing.paths": "hosts that put a word before the paths of an API",
     "lutumpy.testing.wire": "properties that users have, with a word of the SDK they are for",
-    "lutumpy.text_tools.format_table": "what servers and models call a format of calls",
+    "lutumpy.text_tools.element_formats": "what servers and models call a format of calls",
+    "lutumpy.text_tools.other_formats": "the same",
     "lutumpy.tools.declare": "the narrowest strict form, to which schemas are held",
     "lutumpy.tools.dynamic": "the narrowest strict form, to which schemas are held",
 }

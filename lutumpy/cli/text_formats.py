@@ -38,7 +38,9 @@ def text_formats(
     for one in found:
         call = one.syntaxes[0].spelled("tool_name", '{"parameter": "value"}')
         if as_json:
-            output.record("format", format=one.name, aliases=list(one.aliases), call=call)
+            output.record(
+                "format", format=one.name, aliases=list(one.aliases), call=call, source=one.source
+            )
         table.add_row(one.name, ", ".join(one.aliases), Text(call.replace("\n", "\\n")))
     if found and not as_json:
         output.print(table)

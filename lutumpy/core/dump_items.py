@@ -340,15 +340,24 @@ def load_part(data: Mapping[str, Any]) -> Part:
 
 def _dump_block(block: Block) -> dict[str, Any]:
     dumped = {"block": _BLOCK_NAMES[type(block)], **_dump_fields(block)}
-    # Nearly all calls have none. It is left out then, so that earlier releases can read the dump.
+    # Nearly all calls have neither. They are left out then, so that earlier releases can read the
+    # dump.
     if dumped.get("server_label", "") is None:
         del dumped["server_label"]
+    if dumped.get("by_schema"):
+        dumped["by_schema"] = list(dumped["by_schema"])
+    else:
+        dumped.pop("by_schema", None)
     return dumped
 
 
 def _load_block(data: Mapping[str, Any]) -> Block:
     fields = dict(expect(data, dict, "a block"))
     kind = expect(fields.pop("block"), str, "block")
+    by_schema: tuple[str, ...] = ()
+    if "by_schema" in fields:
+        paths = expect(fields.pop("by_schema"), list, "by_schema")
+        by_schema = tuple([expect(path, str, "by_schema") for path in paths])
     if kind not in _BLOCKS:
         raise TranscriptError(f"unknown block {kind!r}")
     for name, value in fields.items():
@@ -356,6 +365,8 @@ def _load_block(data: Mapping[str, Any]) -> Block:
             continue  # as nearly all fields are
         if value is not None or name not in _OPTIONAL:
             expect(value, _TYPES.get(name, str), name)
+    if by_schema:
+        fields["by_schema"] = by_schema
     # A key that no field has raises a `TypeError`, one of `WRONG`.
     block: Block = _BLOCKS[kind](**fields)
     return block

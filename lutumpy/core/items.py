@@ -207,6 +207,8 @@ class CallBlock:
             `None` if it can.
         server_label: For a call that the provider itself makes, if it is approved: the label of the
             server whose tool it calls. `None` for a call that the client makes.
+        by_schema: Paths of arguments that the model wrote without a type, as in XML, and that were
+            read by the tool's schema: `days`, `tags[0]`.
     """
 
     id: str
@@ -219,6 +221,7 @@ class CallBlock:
     id_field: str | None = None
     problem: str | None = None
     server_label: str | None = None
+    by_schema: tuple[str, ...] = ()
 
     @property
     def answerable(self) -> bool:

@@ -11,6 +11,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.plain.preview import MARK
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
 from lutumpy.tools.approvals import ApprovalRequest
+from lutumpy.tools.argument_edits import ArgumentRepair
 from lutumpy.tools.argument_report import limit_detail
 from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repair_or_explain
 from lutumpy.tools.calls import IssueReason, ToolCall, ToolCallIssue
@@ -72,14 +73,22 @@ def decode_call(
     else:
         # Nothing else stands between a good call and pydantic; a bad one is looked at again.
         try:
-            return ToolCall(metadata, selector.tool.decode(arguments), selector, (), origin)
+            read = selector.tool.decode(arguments)
+            receipt = _receipt(block) if block.by_schema else ()
+            return ToolCall(metadata, read, selector, receipt, origin)
         except Exception as error:
             decoded = repair_or_explain(selector.tool, arguments, error)
     if isinstance(decoded, Refused):
         if cut and decoded.reason == "malformed_arguments":
             return _make_issue(transcript, metadata, "truncated", _explain_truncated(name))
         return _make_issue(transcript, metadata, decoded.reason, decoded.detail)
-    return ToolCall(metadata, decoded.input, selector, decoded.repairs, origin)
+    repairs = (*_receipt(block), *decoded.repairs)
+    return ToolCall(metadata, decoded.input, selector, repairs, origin)
+
+
+def _receipt(block: CallBlock) -> tuple[ArgumentRepair, ...]:
+    """What the schema made of arguments that the model wrote without a type (rule C5)."""
+    return tuple([ArgumentRepair(path, "by_schema") for path in block.by_schema])
 
 
 def _find_text_tool(

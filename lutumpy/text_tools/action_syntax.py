@@ -50,4 +50,5 @@ class ActionSyntax(BodySyntax):
             return self.unreadable(name, written, "its input is not a JSON object")
         if not written:
             return self.cut(name, written)
-        return ParsedCall(name, json_values.encode_text({key: written}), open_ended=True)
+        arguments = json_values.encode_text({key: written})
+        return ParsedCall(name, arguments, open_ended=True, by_schema=(key,))

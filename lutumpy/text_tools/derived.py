@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lutumpy import AssistantTurn, TextPart, Transcript
 from lutumpy.models import Item, Message, ToolResults
+from lutumpy.text_tools.result_form import OWN_RESULTS, ResultForm
 from lutumpy.text_tools.results import SpellCalls, projected_turn, results_message
 from lutumpy.text_tools.turn import API, inner_turn
 
@@ -45,6 +46,7 @@ class DerivedItems:
 
     Args:
         spell: Writes the calls of turns that another adapter made.
+        results: How results are written.
 
     Attributes:
         guided_before: A guided answer is among the items.
@@ -58,13 +60,15 @@ class DerivedItems:
         "_last_request",
         "_leading",
         "_origin",
+        "_results",
         "_spell",
         "guided_before",
     )
 
-    def __init__(self, spell: SpellCalls) -> None:
+    def __init__(self, spell: SpellCalls, results: ResultForm = OWN_RESULTS) -> None:
         self.guided_before: bool = False
         self._spell = spell
+        self._results = results
         # System messages before anything else: together with the instruction they become one.
         self._leading: list[Message] = []
         self._items: list[Message | AssistantTurn] = []
@@ -83,7 +87,7 @@ class DerivedItems:
         elif not self._for_one_request:
             self._origin = None
         if isinstance(item, ToolResults):
-            self._items.append(results_message(item))
+            self._items.append(results_message(item, self._results))
         elif isinstance(item, AssistantTurn):
             self._items.append(self._derive_turn(item))
         elif item.role in ("system", "developer") and not self._items:
@@ -100,7 +104,7 @@ class DerivedItems:
         derived: dict[str, tuple[Transcript, int]] = {}
         if instruction is not None:
             derived[instruction] = (self._bring_up_to_date(instruction).fork(), len(self._items))
-        twin = type(self)(self._spell)
+        twin = type(self)(self._spell, self._results)
         twin.guided_before = self.guided_before
         twin._leading = self._leading.copy()
         twin._items = self._items.copy()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lutumpy.text_tools.format_table import FORMATS, TextFormat
+from lutumpy.text_tools.format_table import FORMATS
+from lutumpy.text_tools.text_format import TextFormat
 
 __all__ = ["find_formats", "recognize_format", "text_formats"]
 
@@ -37,12 +38,12 @@ def recognize_format(model: str = "", template: str = "") -> TextFormat | None:
         template: Its chat template, as llama.cpp's `/props` gives it and files of tokenizers do.
 
     Returns:
-        The format with the longest mark in the template, or whose name stands first and is the
-        longest there; `None` if none is found.
+        The format whose marks are in the template, the one with the most text of several; or whose
+        name stands first and is the longest there; `None` if none is found.
     """
-    marked = [one for one in FORMATS if one.marks and one.marks in template]
+    marked = [one for one in FORMATS if one.marks and all(mark in template for mark in one.marks)]
     if marked:
-        return max(marked, key=lambda one: len(one.marks))
+        return max(marked, key=lambda one: sum(map(len, one.marks)))
     # A model is called by its own name before those that it was made of: `Hermes-3-Llama-3.1`.
     name = model.rpartition("/")[2].lower()
     named = [

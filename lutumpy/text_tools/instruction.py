@@ -6,19 +6,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from lutumpy import ToolDef
 from lutumpy.models import ToolOffering
 from lutumpy.plain import json_values
+from lutumpy.text_tools.result_form import OWN_RESULTS, ResultForm
 
-__all__ = ["call_instruction", "demands", "tool_list"]
+__all__ = ["OWN_LISTING", "ToolListing", "call_instruction", "demands", "tool_list"]
 
-RESULT = "[TOOL_RESULT]"
 _OBJECT_RULE = "in place of the object behind it a JSON object that fits the tool's JSON Schema"
 
 
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """How an instruction lists the tools, as the template of a model does.
+
+    Attributes:
+        before: The text before them.
+        behind: The text behind them.
+        noun: What the template calls a tool: `tool` or `function`.
+        entry: How each is written: `function`, a JSON object `{"type": "function", "function":
+            {...}}`; `schema`, the inner one alone; `line`, its name and description on a line, and
+            the JSON Schema of its arguments on the next.
+        tags: The texts around each.
+        in_list: They are one JSON array; otherwise each stands on a line.
+    """
+
+    before: str = "Tools:\n"
+    behind: str = ""
+    noun: Literal["tool", "function"] = "tool"
+    entry: Literal["function", "schema", "line"] = "function"
+    tags: tuple[str, str] = ("", "")
+    in_list: bool = False
+
+    def write(self, definitions: Sequence[ToolDef]) -> str:
+        """The tools, as this listing writes them."""
+        if self.entry == "line":
+            return f"{self.before}{tool_list(definitions)}{self.behind}"
+        begin, end = self.tags
+        entries = [f"{begin}{self._write_entry(one)}{end}" for one in definitions]
+        written = f"[{', '.join(entries)}]" if self.in_list else "\n".join(entries)
+        return f"{self.before}{written}{self.behind}"
+
+    def _write_entry(self, definition: ToolDef) -> str:
+        entry = {
+            "name": definition.name,
+            "description": definition.description,
+            "parameters": definition.input_schema,
+        }
+        if self.entry == "schema":
+            return json_values.encode_text(entry)
+        return json_values.encode_text({"type": "function", "function": entry})
+
+
+OWN_LISTING = ToolListing(entry="line")
+
+
 def call_instruction(
-    definitions: Sequence[ToolDef], spelled: str, tags: tuple[str, str], rule: str = ""
+    definitions: Sequence[ToolDef],
+    spelled: str,
+    tags: tuple[str, str],
+    rule: str = "",
+    listing: ToolListing = OWN_LISTING,
 ) -> str:
     """How to call tools, and which.
 
@@ -27,6 +78,7 @@ def call_instruction(
         spelled: An example of a call, written as calls have to be.
         tags: The tags around it.
         rule: How to write the arguments, where they are not a JSON object.
+        listing: How the tools are listed, and what they are called.
     """
     start, end = tags
     if not start:
@@ -36,11 +88,11 @@ def call_instruction(
     else:
         nothing_else = f"Write nothing else behind {start}"
     return (
-        "You can call tools. A call is written exactly like this:\n\n"
+        f"You can call {listing.noun}s. A call is written exactly like this:\n\n"
         f"{spelled}\n\n"
-        f"Put the name of a tool in place of tool_name, and {rule or _OBJECT_RULE}. "
+        f"Put the name of a {listing.noun} in place of tool_name, and {rule or _OBJECT_RULE}. "
         f"{nothing_else}. For several calls, write several of these, one after another.\n\n"
-        f"Tools:\n{tool_list(definitions)}"
+        f"{listing.write(definitions)}"
     )
 
 
@@ -54,7 +106,7 @@ def tool_list(definitions: Sequence[ToolDef]) -> str:
     return "\n".join(lines)
 
 
-def demands(offering: ToolOffering, *, guided: bool) -> str:
+def demands(offering: ToolOffering, *, guided: bool, results: ResultForm = OWN_RESULTS) -> str:
     """What this turn asks for beyond that.
 
     A guided answer can only hold calls or text, so little has to be said about it: small models
@@ -70,8 +122,13 @@ def demands(offering: ToolOffering, *, guided: bool) -> str:
     if not offering.parallel:
         sentences.append("Write at most one call in an answer.")
     if not guided:
+        marked = (
+            "marked with [TOOL_RESULT], its id and the tool's name"
+            if results is OWN_RESULTS
+            else f"in the order of the calls, marked with {results.told}"
+        )
         sentences.append(
-            "After your calls stop, and wait: the next message holds the result of each, marked "
-            f"with {RESULT}, its id and the tool's name. Never write a result yourself."
+            "After your calls stop, and wait: the next message holds the result of each, "
+            f"{marked}. Never write a result yourself."
         )
     return " ".join(sentences)

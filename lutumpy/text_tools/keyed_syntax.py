@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lutumpy.text_tools.body_syntax import BodySyntax
@@ -43,6 +43,7 @@ class KeyedSyntax(BodySyntax):
         other_keys: Keys that say nothing about what the call does, as those of ids.
         in_list: Calls are written in a list.
         in_fence: The JSON is written in a Markdown fence.
+        headed: The name of the tool may stand before the start tag as well, and isn't shown.
     """
 
     name_key: str = "name"
@@ -50,11 +51,19 @@ class KeyedSyntax(BodySyntax):
     other_keys: tuple[str, ...] = ("type", "id")
     in_list: bool = False
     in_fence: bool = False
+    headed: bool = False
     escapes: bool = True
 
     def quotes(self, tools: KnownTools) -> Mapping[str, str]:
         """Those of JSON."""
         return {'"': '"'}
+
+    def for_offer(self, tools: KnownTools) -> Sequence[BodySyntax]:
+        """One syntax more for each tool, where its name may head a call."""
+        if not self.headed:
+            return [self]
+        starts = [f"{name}{self.start}" for name in tools]
+        return [self, *[replace(self, start=start, headed=False) for start in starts]]
 
     def spelled(self, name: str, arguments: str) -> str:
         """A call written this way; `arguments` is JSON text."""

@@ -34,6 +34,8 @@ class ParsedCall:
         detail: What is wrong with it, in words for the model.
         open_ended: Nothing ends the call but the end of the text, so in an answer that was cut it
             is cut.
+        by_schema: Paths of arguments that the model wrote without a type, and that the tool's
+            schema made what they are; they become `call.repairs` (rule C5).
     """
 
     name: str
@@ -41,6 +43,7 @@ class ParsedCall:
     problem: Literal["truncated", "malformed"] | None = None
     detail: str | None = None
     open_ended: bool = False
+    by_schema: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ class ToolCallParser(Protocol):
     A parser that takes thinking out of the text has `thinking`, the pairs of texts around it, and
     its formatters have `take_reasoning()`. If a parser has no `thinking`, text between
     `<think>` and `</think>` at the beginning of an answer is taken out before the parser sees it.
+
+    A parser may have `results`, a `ResultForm`: how results are written for its models.
 
     `parse` and `stream_formatter` may have a further parameter `definitions`: the tools of the
     offer, `None` where none is known. A parser that has it reads values without types by the

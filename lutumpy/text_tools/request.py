@@ -25,6 +25,7 @@ from lutumpy.text_tools.protocol import (
     ToolCallParser,
     spell_call,
 )
+from lutumpy.text_tools.result_form import OWN_RESULTS, ResultForm
 from lutumpy.text_tools.thinking import THINK, LeadingThinking
 from lutumpy.text_tools.turn import text_turn
 from lutumpy.text_tools.written_calls import cut_detail
@@ -122,14 +123,17 @@ class RequestMaker:
         "_parser",
         "_prepared",
         "_reads_thinking",
+        "_results",
         "_takes_definitions",
     )
 
     def __init__(self, parser: ToolCallParser, guided: GuidedAnswers | None) -> None:
         self._parser = parser
         self._guided = guided
-        # Models that spell calls alike share the derived transcripts of a conversation.
-        self._key = f"text_tools {self._spell_calls([('name', '{}')])}"
+        # Models that spell calls and results alike share the derived transcripts.
+        self._results: ResultForm = getattr(parser, "results", None) or OWN_RESULTS
+        form = "" if self._results is OWN_RESULTS else f" {self._results}"
+        self._key = f"text_tools {self._spell_calls([('name', '{}')])}{form}"
         self._prepared: OrderedDict[tuple[int, int], _Prepared] = OrderedDict()
         self._takes_definitions = all(
             "definitions" in signature(method).parameters
@@ -206,7 +210,7 @@ class RequestMaker:
         else:
             texts = [guided.instruction(definitions, offering, has_value=value is not None)]
             output = guided_output(offering, guided.arguments_key, value)
-        texts.append(demands(offering, guided=guided is not None))
+        texts.append(demands(offering, guided=guided is not None, results=self._results))
         if value is not None:
             schema = json_values.encode_text(value.schema)
             texts.append(
@@ -223,7 +227,7 @@ class RequestMaker:
         return _Prepared(offering, value, instruction, output, missed_calls, definitions)
 
     def _make_encoder(self) -> DerivedItems:
-        return DerivedItems(self._spell_calls)
+        return DerivedItems(self._spell_calls, self._results)
 
     def _spell_calls(self, calls: Sequence[tuple[str, str]]) -> str:
         if self._guided is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lutumpy import AssistantTurn, RawPart, TextPart
 from lutumpy.models import (
@@ -16,6 +16,7 @@ from lutumpy.models import (
     ToolResults,
 )
 from lutumpy.plain import json_values
+from lutumpy.text_tools.result_form import ResultForm, ResultHead
 
 __all__ = ["PROJECTED", "SpellCalls", "projected_turn", "results_message"]
 
@@ -25,58 +26,59 @@ SpellCalls = Callable[[Sequence["tuple[str, str]"]], str]
 PROJECTED = "text_tools_projection"
 """The `api` of a turn that was turned into text; no adapter takes it for its own."""
 
-_BEGIN = "[TOOL_RESULT"
-_END = "[/TOOL_RESULT]"
 
-
-def results_message(results: ToolResults) -> Message:
-    """The results of a round as one user message.
-
-    Each is in its own block, with the call's id and the tool's name (rule T6).
-    """
+def results_message(results: ToolResults, form: ResultForm) -> Message:
+    """The results of a round as one user message, in the order of the calls (rule T6)."""
+    pieces: list[Part] = [TextPart(form.start)]
+    for index, result in enumerate(results.results):
+        if index:
+            pieces.append(TextPart(form.between))
+        pieces += _write_result(result, index, form)
+    pieces.append(TextPart(form.end))
     parts: list[Part] = []
-    for result in results.results:
-        for part in _write_result(result):
-            last = parts[-1] if parts else None
-            # One text where possible: many servers of small models don't take a list of parts.
-            if isinstance(part, TextPart) and isinstance(last, TextPart):
-                parts[-1] = TextPart(f"{last.text}\n{part.text}")
-            else:
-                parts.append(part)
-    return Message("user", tuple(parts))
+    for part in pieces:
+        last = parts[-1] if parts else None
+        # One text where possible: many servers of small models don't take a list of parts.
+        if isinstance(part, TextPart) and isinstance(last, TextPart):
+            parts[-1] = TextPart(f"{last.text}{part.text}")
+        else:
+            parts.append(part)
+    return Message("user", tuple([one for one in parts if one != TextPart("")]))
 
 
-def _write_result(result: ResultBlock) -> list[Part]:
-    call_id, name = _quote_attribute(result.call_id), _quote_attribute(result.name)
-    head = f"{_BEGIN} id={call_id} name={name} status={result.status}]"
+def _write_result(result: ResultBlock, index: int, form: ResultForm) -> list[Part]:
+    head = ResultHead(result.call_id, result.name, result.status, index)
+    inner: list[Part]
     if isinstance(result.content, str):
-        return [TextPart(f"{head}\n{_quote_content(result.content)}\n{_END}")]
-    if all(isinstance(part, (TextPart, RawPart, FoundTool)) for part in result.content):
-        return [TextPart(f"{head}\n{_quote_content(result.text)}\n{_END}")]
-    # A part for one API alone becomes its text: a user's message may not take what a result takes.
-    inner: list[Part] = [
-        TextPart(_quote_content(part.text))
-        if isinstance(part, (TextPart, RawPart, FoundTool))
-        else part
-        for part in result.content
-    ]
-    return [
-        TextPart(head),
-        *[part for part in inner if not isinstance(part, TextPart) or part.text],
-        TextPart(_END),
-    ]
+        inner = [TextPart(form.quote(result.content))]
+    elif all(isinstance(part, (TextPart, RawPart, FoundTool)) for part in result.content):
+        inner = [TextPart(form.quote(result.text))]
+    else:
+        # A part for one API alone becomes its text: a user's message may not take what a result
+        # takes.
+        inner = [
+            TextPart(form.quote(part.text))
+            if isinstance(part, (TextPart, RawPart, FoundTool))
+            else part
+            for part in result.content
+        ]
+        inner = [part for part in inner if not isinstance(part, TextPart) or part.text]
+    before, behind = form.fill(form.before, head), form.fill(form.behind, head)
+    if not isinstance(inner[0], TextPart):
+        before = before.rstrip("\n")
+    if not isinstance(inner[-1], TextPart):
+        behind = behind.lstrip("\n")
+    return [TextPart(before), *_on_lines(inner), TextPart(behind)]
 
 
-def _quote_attribute(text: str) -> str:
-    return json_values.encode_text(text).replace("]", "\\u005d")
-
-
-def _quote_content(text: str) -> str:
-    # The output of a tool must not look like the end of its block, or like another block. As a
-    # JSON string without brackets it doesn't.
-    if _BEGIN in text or _END in text:
-        return json_values.encode_text(text).replace("[", "\\u005b")
-    return text
+def _on_lines(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts, with a line break between two texts."""
+    last: Part | None = None
+    for part in parts:
+        if isinstance(part, TextPart) and isinstance(last, TextPart):
+            yield TextPart("\n")
+        yield part
+        last = part
 
 
 def projected_turn(turn: AssistantTurn, spell: SpellCalls) -> AssistantTurn:

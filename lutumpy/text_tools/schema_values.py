@@ -6,18 +6,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 from lutumpy import ToolDef
 from lutumpy.plain import json_values
 
-__all__ = ["KnownTools", "known_tools", "only_text_property", "write_arguments", "write_value"]
+__all__ = [
+    "KnownTools",
+    "Schema",
+    "WrittenValue",
+    "json_kind",
+    "known_tools",
+    "only_text_property",
+    "write_arguments",
+]
 
 KnownTools = Mapping[str, ToolDef]
 """The tools of the offer by name; empty where no offer is known."""
 
 _MOST_LEVELS = 20
+
+
+class WrittenValue(NamedTuple):
+    """The text of one argument, and what the model said of its type.
+
+    Attributes:
+        text: The value as the model wrote it.
+        is_text: Whether it says that it is a text, or JSON; `None` where it says nothing.
+    """
+
+    text: str
+    is_text: bool | None = None
+
+
+class Schema(NamedTuple):
+    """A schema, and the one that its references point into."""
+
+    node: Any
+    root: Mapping[str, Any]
+
+    @classmethod
+    def of_tool(cls, name: str, tools: KnownTools) -> Schema:
+        """That of a tool's arguments; of nothing where the tool isn't known."""
+        root: Mapping[str, Any] = tools[name].input_schema if name in tools else {}
+        return cls(root or None, root)
+
+    def of_property(self, key: str) -> Schema:
+        """That of a member of an object."""
+        for node in self._branches(self.node, 0):
+            properties = node.get("properties")
+            if isinstance(properties, Mapping) and key in properties:
+                return Schema(properties[key], self.root)
+            if isinstance(node.get("additionalProperties"), Mapping):
+                return Schema(node["additionalProperties"], self.root)
+        return Schema(None, self.root)
+
+    def of_items(self, index: int) -> Schema:
+        """That of an element of an array."""
+        for node in self._branches(self.node, 0):
+            first = node.get("prefixItems")
+            if isinstance(first, list) and index < len(first):
+                return Schema(first[index], self.root)
+            if isinstance(node.get("items"), Mapping):
+                return Schema(node["items"], self.root)
+        return Schema(None, self.root)
+
+    @property
+    def kinds(self) -> Set[str]:
+        """The kinds of values that it allows, as far as it says; a text where nothing is known."""
+        return {"string"} if self.node is None else _kinds(self.node, self.root, 0)
+
+    def read(self, text: str) -> str:
+        """The JSON text of a value that says nothing of its type."""
+        kinds = self.kinds
+        if kinds == {"string"}:
+            return json_values.encode_text(text)
+        written = text.strip()
+        if "string" not in kinds:
+            written = _PYTHON_WORDS.get(written, written)
+        if _kind_of(written) & kinds:
+            return written
+        return json_values.encode_text(text)
+
+    def _branches(self, node: Any, level: int) -> Iterator[Mapping[str, Any]]:
+        """The schema and what it is made of, references resolved."""
+        if not isinstance(node, Mapping) or level > _MOST_LEVELS:
+            return
+        if isinstance(node.get("$ref"), str):
+            yield from self._branches(_resolve(node["$ref"], self.root), level + 1)
+            return
+        yield node
+        for word in ("anyOf", "oneOf", "allOf"):
+            branches = node.get(word)
+            for branch in branches if isinstance(branches, list) else ():
+                yield from self._branches(branch, level + 1)
+
+
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -26,41 +111,29 @@ def known_tools(definitions: Sequence[ToolDef] | None) -> KnownTools:
     return {definition.name: definition for definition in definitions or ()}
 
 
-def write_arguments(name: str, values: Mapping[str, str], tools: KnownTools) -> str:
-    """The JSON text of arguments whose values have no types.
+def write_arguments(
+    name: str, values: Mapping[str, WrittenValue], tools: KnownTools
+) -> tuple[str, tuple[str, ...]]:
+    """The JSON text of arguments, and the keys of those that the schema made other than a text.
 
     Args:
         name: The tool that is called.
-        values: The text of each argument.
+        values: Each argument.
         tools: The tools that are known.
     """
-    root: Mapping[str, Any] = tools[name].input_schema if name in tools else {}
-    properties = root.get("properties")
-    known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-    members = [
-        f"{json_values.encode_text(key)}: {write_value(text, known.get(key), root)}"
-        for key, text in values.items()
-    ]
-    return "{" + ", ".join(members) + "}"
-
-
-def write_value(text: str, schema: Any, root: Mapping[str, Any]) -> str:
-    """The JSON text of one value.
-
-    Args:
-        text: The value as the model wrote it.
-        schema: The schema of the value; `None` where none is known, so that it is a text.
-        root: The schema that its references point into.
-    """
-    kinds = {"string"} if schema is None else _kinds(schema, root, 0)
-    if kinds == {"string"}:
-        return json_values.encode_text(text)
-    written = text.strip()
-    if "string" not in kinds:
-        written = _PYTHON_WORDS.get(written, written)
-    if _kind_of(written) & kinds:
-        return written
-    return json_values.encode_text(text)
+    schema = Schema.of_tool(name, tools)
+    members: list[str] = []
+    by_schema: list[str] = []
+    for key, value in values.items():
+        written = (
+            json_values.encode_text(value.text)
+            if value.is_text
+            else schema.of_property(key).read(value.text)
+        )
+        if value.is_text is None and written[0] != '"':
+            by_schema.append(key)
+        members.append(f"{json_values.encode_text(key)}: {written}")
+    return "{" + ", ".join(members) + "}", tuple(by_schema)
 
 
 def only_text_property(name: str, tools: KnownTools) -> str | None:
@@ -115,6 +188,12 @@ def _kind_of(written: str) -> set[str]:
     except (ValueError, RecursionError):
         return set()
     return set() if json_values.holds_non_finite(value) else _kind_of_value(value)
+
+
+def json_kind(value: Any) -> str:
+    """The type of a value, as JSON Schema calls it; every number is a `number`."""
+    kinds = _kind_of_value(value)
+    return "number" if "number" in kinds else next(iter(kinds))
 
 
 def _kind_of_value(value: Any) -> set[str]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from lutumpy import ToolDef
 from lutumpy.text_tools.body_syntax import BodySyntax
-from lutumpy.text_tools.instruction import call_instruction
+from lutumpy.text_tools.instruction import OWN_LISTING, ToolListing, call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
+from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.scan_tags import ScanTags, Syntax
 from lutumpy.text_tools.scanner import TextScanner
 from lutumpy.text_tools.schema_values import known_tools
@@ -42,9 +43,15 @@ class TagToolParser:
         starts_thinking: The answer begins inside of the first of these pairs, as with templates
             that open the thinking in the prompt: everything before its end is thinking. If that
             end never comes, the whole answer is.
+        listing: How the instruction lists the tools; name, description and JSON Schema of each on
+            lines of their own by default.
+        results: How results are written; by default each between `[TOOL_RESULT ...]` and
+            `[/TOOL_RESULT]`, with its id, the tool's name and its status.
 
     Attributes:
         syntax: How the instruction says to write calls.
+        listing: How the instruction lists the tools.
+        results: How results are written; `None` for the default.
         thinking: The pairs of texts around thinking.
         starts_thinking: Whether answers begin inside of the first pair.
 
@@ -60,6 +67,8 @@ class TagToolParser:
         also: Sequence[Syntax] = (),
         thinking: Sequence[tuple[str, str]] = THINK,
         starts_thinking: bool = False,
+        listing: ToolListing | None = None,
+        results: ResultForm | None = None,
     ) -> None:
         syntax = tags if isinstance(tags, (CallSyntax, BodySyntax)) else _make_syntax(tags)
         if starts_thinking and not thinking:
@@ -67,6 +76,8 @@ class TagToolParser:
         self.syntax: Syntax = syntax
         self.thinking: tuple[tuple[str, str], ...] = tuple(thinking)
         self.starts_thinking: bool = starts_thinking
+        self.listing: ToolListing = OWN_LISTING if listing is None else listing
+        self.results: ResultForm | None = results
         self._syntaxes: tuple[Syntax, ...] = (syntax, *also)
         self._scan_tags = ScanTags(self._syntaxes, self.thinking)
         # Only what has no types or no tags of its own is read by the offer.
@@ -87,7 +98,8 @@ class TagToolParser:
         """For a format by its name, or by what vLLM, SGLang or llama.cpp call its parser.
 
         A server's name that means several formats reads all of them; `lutumpy text-formats` lists
-        the names. `thinking=None` takes the texts that the format's models write.
+        the names. `thinking=None` takes the texts that the format's models write. Tools are listed
+        and results are written as their template does it (`TextFormat.listing`, `.results`).
 
         Raises:
             ValueError: no format has this name.
@@ -104,6 +116,8 @@ class TagToolParser:
             also=(*syntaxes[1:], *also),
             thinking=thinking,
             starts_thinking=starts_thinking,
+            listing=formats[0].listing,
+            results=formats[0].results,
         )
 
     @classmethod
@@ -163,7 +177,7 @@ class TagToolParser:
         """The instruction: how to call tools, and which there are."""
         example = self.syntax.spelled("tool_name", _EXAMPLE)
         rule = self.syntax.rule if isinstance(self.syntax, BodySyntax) else ""
-        return call_instruction(definitions, example, self.tags, rule)
+        return call_instruction(definitions, example, self.tags, rule, self.listing)
 
     def format_call(self, name: str, arguments: str) -> str:
         """A call as the instruction says to write it; `arguments` is JSON text."""

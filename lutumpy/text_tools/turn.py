@@ -77,6 +77,7 @@ def call_block(call: ParsedCall, index: int) -> CallBlock:
         incomplete=call.problem == "truncated",
         position=index,
         problem=None if call.problem is None else call.detail or "The tool call can't be read.",
+        by_schema=call.by_schema,
     )
 
 

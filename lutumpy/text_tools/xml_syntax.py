@@ -13,18 +13,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from lutumpy.plain import json_values
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.protocol import ParsedCall
-from lutumpy.text_tools.schema_values import KnownTools, write_arguments
+from lutumpy.text_tools.schema_values import (
+    KnownTools,
+    WrittenValue,
+    json_kind,
+    write_arguments,
+)
 
 __all__ = ["XmlSyntax"]
 
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[\w.:-]+")
-_HEADER = re.compile(r"""\s*["']?([^\s"'<>]+)["']?\s*(?:string="(true|false)")?\s*/?""")
+_HEADER = re.compile(r"""\s*["']?([^\s"'<>]+)["']?((?:\s+\w+="[^"<>]*")*)\s*/?""")
+_CDATA = ("<![CDATA[", "]]>")
+_CDATA_TEXT = re.compile(r"\s*<!\[CDATA\[([\s\S]*)\]\]>\s*")
 
 
 class _Unreadable(Exception):
@@ -51,6 +58,8 @@ class XmlSyntax(BodySyntax):
 
     Attributes:
         call: The texts before and behind a name; `None` where the start tag stands before it.
+        call_attributes: What stands behind the name, as the call's place. It is written and isn't
+            read.
         name_end: The text behind the name where `call` is `None`; empty where the first element
             or white space ends it.
         call_end: The text behind the arguments of a call; empty where the end tag of the block is.
@@ -58,19 +67,23 @@ class XmlSyntax(BodySyntax):
         value_start: The text between `key` and the value, where there is one.
         value_end: The text behind a value; `{key}` in it stands for the key.
         lines: A value stands on lines of its own, so one line break at each end isn't part of it.
-        marks_texts: The element of an argument says `string="true"` or `string="false"`.
+        typed: The attribute by which an argument says of what type it is: `string`, which is
+            `true` or `false`, or `type`, a type of JSON Schema; empty where it says nothing.
+        cdata: A value with marks of XML may stand in a CDATA section.
         tool: The start tag is the element of this tool, so that no name follows.
         of_each_tool: The start tags are made of the names that are offered: `<name>`.
     """
 
     call: tuple[str, str] | None = None
     name_end: str = ""
+    call_attributes: str = ""
     call_end: str = ""
     key: tuple[str, str] = ("<parameter=", ">")
     value_start: str = ""
     value_end: str = "</parameter>"
     lines: bool = True
-    marks_texts: bool = False
+    typed: Literal["", "string", "type"] = ""
+    cdata: bool = False
     tool: str = ""
     of_each_tool: bool = False
 
@@ -125,14 +138,18 @@ class XmlSyntax(BodySyntax):
         if self.call is None:
             return f"{start}{name}{self.name_end}\n{written}{end}"
         before, behind = self.call
-        return f"{start}\n{before}{name}{behind}{line}{written}{self.call_end}\n{end}"
+        head = f"{before}{name}{self.call_attributes}{behind}"
+        return f"{start}\n{head}{line}{written}{self.call_end}\n{end}"
 
     def _spell_value(self, key: str, value: Any) -> str:
         is_text = isinstance(value, str)
         text = value if is_text else json_values.encode_text(value)
         before, behind = self.key
-        if self.marks_texts:
-            behind = f'" string="{"true" if is_text else "false"}">'
+        if self.typed:
+            kind = json_kind(value) if self.typed == "type" else str(is_text).lower()
+            behind = f'" {self.typed}="{kind}"{behind}'
+        if self.cdata and is_text and any(mark in text for mark in "<&\n"):
+            text = text.join(_CDATA)
         line = "\n" if self.lines else ""
         end = self.value_end.replace("{key}", key)
         return f"{before}{key}{behind}{self.value_start}{line}{text}{line}{end}\n"
@@ -166,8 +183,7 @@ class XmlSyntax(BodySyntax):
         self, body: str, pos: int, tools: KnownTools, *, whole: bool
     ) -> tuple[ParsedCall, int]:
         name, pos = self._read_name(body, pos)
-        values: dict[str, str] = {}
-        texts: dict[str, str] = {}
+        values: dict[str, WrittenValue] = {}
         ended_by_block = not self.call_end
         while True:
             pos = _skip_space(body, pos)
@@ -181,13 +197,14 @@ class XmlSyntax(BodySyntax):
             if not body.startswith(self.key[0], pos):
                 is_cut = self._is_beginning(body[pos:])
                 raise _Unreadable(name, f"{body[pos : pos + 30]!r} is no argument", cut=is_cut)
-            key, mark, value, pos = self._read_argument(body, pos, name)
-            if key in values or key in texts:
+            key, value, pos = self._read_argument(body, pos, name)
+            if key in values:
                 raise _Unreadable(name, f"it has more than one argument {key!r}")
-            (texts if mark == "true" else values)[key] = value
+            values[key] = value
         if ended_by_block and not whole:
             raise _Unreadable(name, "its end is missing", cut=True)
-        return ParsedCall(name, _write_all(name, values, texts, tools)), pos
+        arguments, by_schema = write_arguments(name, values, tools)
+        return ParsedCall(name, arguments, by_schema=by_schema), pos
 
     def _is_beginning(self, rest: str) -> bool:
         """Whether a text is the beginning of what may stand between two arguments."""
@@ -216,10 +233,9 @@ class XmlSyntax(BodySyntax):
             raise _Unreadable("", "its name can't be read")
         return header.group(1), end + len(behind)
 
-    def _read_argument(self, body: str, pos: int, name: str) -> tuple[str, str, str, int]:
-        """The key of an argument, its mark of a text, its value, and the place behind it."""
+    def _read_argument(self, body: str, pos: int, name: str) -> tuple[str, WrittenValue, int]:
+        """The key of an argument, its value, and the place behind it."""
         before, behind = self.key
-        behind = ">" if self.marks_texts else behind
         end = body.find(behind, pos + len(before))
         if end < 0:
             raise _Unreadable(name, f"{behind!r} is missing", cut=True)
@@ -237,10 +253,18 @@ class XmlSyntax(BodySyntax):
         stop, behind_value = self._find_value_end(body, pos, key)
         if stop < 0:
             raise _Unreadable(name, f"the end of the argument {key!r} is missing", cut=True)
-        return key, header.group(2) or "", self._trim(body[pos:stop]), behind_value
+        value = WrittenValue(self._trim(body[pos:stop]), self._says_text(header.group(2)))
+        return key, value, behind_value
+
+    def _says_text(self, attributes: str) -> bool | None:
+        found = re.search(rf'{self.typed}="([^"]*)"', attributes) if self.typed else None
+        return None if found is None else found.group(1) in ("true", "string")
 
     def _find_value_end(self, body: str, pos: int, key: str) -> tuple[int, int]:
         end_tag = self.value_end.replace("{key}", key)
+        if self.cdata and body.startswith(_CDATA[0], _skip_space(body, pos)):
+            stop = body.find(_CDATA[1], pos)
+            pos = pos if stop < 0 else stop
         stop = body.find(end_tag, pos)
         while stop >= 0:
             behind = stop + len(end_tag)
@@ -255,23 +279,11 @@ class XmlSyntax(BodySyntax):
         return -1, -1
 
     def _trim(self, value: str) -> str:
+        if self.cdata and (found := _CDATA_TEXT.fullmatch(value)) is not None:
+            return found.group(1)
         if not self.lines:
             return value
         return value.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
-
-
-def _write_all(
-    name: str, values: Mapping[str, str], texts: Mapping[str, str], tools: KnownTools
-) -> str:
-    """The JSON text of arguments, some of which are said to be texts."""
-    written = write_arguments(name, values, tools)
-    if not texts:
-        return written
-    members = ", ".join(
-        f"{json_values.encode_text(key)}: {json_values.encode_text(text)}"
-        for key, text in texts.items()
-    )
-    return "{" + members + "}" if not values else f"{written[:-1]}, {members}}}"
 
 
 def _skip_space(text: str, pos: int) -> int:

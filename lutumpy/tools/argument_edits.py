@@ -28,6 +28,8 @@ class ArgumentRepair(NamedTuple):
     Attributes:
         path: Where, such as `items[0].tags`.
         rule: `json_string`: a JSON text in a string was decoded, since the field takes no string.
+            `by_schema`: the model wrote the value without a type, as in XML, and the schema says
+            that it is no text.
     """
 
     path: str

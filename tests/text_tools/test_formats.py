@@ -289,6 +289,97 @@ ANSWERS: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
         [OSLO],
     ),
     (
+        "cohere_command4",
+        "<|START_THINKING|>I will.<|END_THINKING|><|START_TEXT|>One moment.<|END_TEXT|>"
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": '
+        '{"city": "Oslo"}},\n    {"tool_call_id": "1", "tool_name": "get_weather", '
+        '"parameters": {"city": "Oslo"}}\n]<|END_ACTION|>',
+        "One moment.",
+        [OSLO, OSLO],
+    ),
+    (
+        "inkling",
+        "<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>Sure.<|end_message|>"
+        '<|message_model|>get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":'
+        '{"city":"Oslo"}}<|end_message|><|message_model|><|content_invoke_tool_json|>'
+        '{"name":"get_weather","args":{"city":"Oslo"}}<|content_model_end_sampling|>',
+        "Sure.",
+        [OSLO, OSLO],
+    ),
+    (
+        "inkling",
+        'get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Oslo"}}'
+        "<|end_message|>",
+        "",
+        [OSLO],
+    ),
+    (
+        "kimi_k3",
+        "<|open|>think<|sep|>Hm.<|close|>think<|sep|><|open|>response<|sep|>Sure."
+        '<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"'
+        '<|sep|><|open|>argument key="city" type="string"<|sep|>3<|close|>argument<|sep|>'
+        '<|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>'
+        '<|open|>argument key="unit" type="null"<|sep|>null<|close|>argument<|sep|>'
+        '<|open|>argument key="tags" type="array"<|sep|>["x"]<|close|>argument<|sep|>'
+        '<|close|>call<|sep|><|open|>call tool="get_weather" index="2"<|sep|>'
+        '<|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>",
+        "Sure.",
+        [THREE, OSLO],
+    ),
+    (
+        "minicpm5",
+        '<think>H</think><function name="get_weather"><param name="city">Oslo</param></function>\n'
+        '<function name="look_up"><param name="text"><![CDATA[a < b & </param>\nc]]></param>'
+        "</function>",
+        "\n",
+        [OSLO, ("look_up", {"text": "a < b & </param>\nc"})],
+    ),
+    (
+        "minimax-m3",
+        "<mm:think>Hm.</mm:think>Sure.]<]minimax[>[<tool_call>\n"
+        ']<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>3]<]minimax[>[</city>'
+        "]<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[<unit>null]<]minimax[>[</unit>"
+        "]<]minimax[>[<tags>]<]minimax[>[<item>x]<]minimax[>[</item>]<]minimax[>[</tags>"
+        ']<]minimax[>[</invoke>\n]<]minimax[>[<invoke name="get_weather">'
+        "]<]minimax[>[<city>Oslo]<]minimax[>[</city>]<]minimax[>[</invoke>\n"
+        "]<]minimax[>[</tool_call>",
+        "Sure.",
+        [THREE, OSLO],
+    ),
+    (
+        "minimax_m3",
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo'
+        "]<]minimax[>[</town>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>",
+        "",
+        [("get_weather", "malformed")],
+    ),
+    (
+        "poolside_v1",
+        "<think>Hm.</think>\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo"
+        "</arg_value>\n</tool_call>\n<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo"
+        "</arg_value></tool_call>",
+        "\n\n",
+        [OSLO, OSLO],
+    ),
+    (
+        "hy_v3",
+        "<think:opensource></think:opensource><tool_calls:opensource>\n<tool_call:opensource>"
+        "get_weather<tool_sep:opensource>\n<arg_key:opensource>city</arg_key:opensource>\n"
+        "<arg_value:opensource>Oslo</arg_value:opensource>\n</tool_call:opensource>\n"
+        "</tool_calls:opensource>",
+        "\n\n",
+        [OSLO],
+    ),
+    (
+        "deepseekv41",
+        f'<{BAR}DSML{BAR} calls>\n<{BAR}DSML{BAR} invoke name="get_weather">\n'
+        f'<{BAR}DSML{BAR} parameter name="city" string="true">Oslo</{BAR}DSML{BAR} parameter>\n'
+        f"</{BAR}DSML{BAR} invoke>\n</{BAR}DSML{BAR} calls>",
+        "",
+        [OSLO],
+    ),
+    (
         "minimax",
         '<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n'
         '{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_calls>',

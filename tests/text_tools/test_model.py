@@ -102,6 +102,7 @@ async def test_t6_what_a_tool_gives_cannot_look_like_another_result() -> None:
 
 async def test_t6_parts_of_a_result_stay_parts() -> None:
     from lutumpy.models import ResultBlock, ToolResults
+    from lutumpy.text_tools.result_form import OWN_RESULTS
     from lutumpy.text_tools.results import results_message
 
     image = ImagePart(data=b"x", media_type="image/png")
@@ -111,7 +112,8 @@ async def test_t6_parts_of_a_result_stay_parts() -> None:
                 ResultBlock("c1", "draw", (TextPart("a"), image)),
                 ResultBlock("c2", "tell", (TextPart("b"),)),
             )
-        )
+        ),
+        OWN_RESULTS,
     )
     first, shown, second = message.parts
     assert first == TextPart('[TOOL_RESULT id="c1" name="draw" status=ok]\na')

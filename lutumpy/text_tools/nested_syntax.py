@@ -25,7 +25,15 @@ _MOST_LEVELS = 60  # what is deeper is written again too often
 
 
 class _Unreadable(Exception):
-    """What is wrong with a block, in words for the model."""
+    """What is wrong with a block, in words for the model.
+
+    Attributes:
+        rest: The text of the piece in which it is wrong, behind a complete call.
+    """
+
+    def __init__(self, problem: str, *, rest: str = "") -> None:
+        super().__init__(problem)
+        self.rest: str = rest
 
 
 @dataclass(slots=True)
@@ -141,6 +149,7 @@ class NestedSyntax(BodySyntax):
         """The calls in the text of a block; the last may be one that can't be read."""
         reader = _BlockReader(tools)
         before, *pieces = body.split(self.mark)
+        index = 0
         try:
             if before.strip():
                 raise _Unreadable(f"{before.strip()[:30]!r} is no element")
@@ -150,6 +159,9 @@ class NestedSyntax(BodySyntax):
                     return [*reader.calls, self.cut(reader.name, body.strip())]
                 reader.take(tag, piece)
         except _Unreadable as error:
+            if reader.calls and not reader.name:
+                rest = self.mark.join([error.rest or self.mark, *pieces[index + 1 :]])
+                return self.end_with_rest(reader.calls, rest)
             return [*reader.calls, self.unreadable(reader.name, body.strip(), str(error))]
         if reader.name or not (whole or reader.calls):
             end = self.unreadable(reader.name, body.strip(), "its end is missing")
@@ -189,7 +201,7 @@ class _BlockReader:
         if self._stack:
             self._stack[-1].text.append(text)
         elif text.strip():
-            raise _Unreadable(f"{text.strip()[:30]!r} stands between calls")
+            raise _Unreadable(f"{text.strip()[:30]!r} stands between calls", rest=text)
 
     def _open(self, name: str) -> None:
         if len(self._stack) > _MOST_LEVELS:

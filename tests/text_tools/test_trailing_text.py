@@ -222,6 +222,8 @@ def test_the_rest_of_a_call_in_any_other_format_makes_it_a_format_error_C5_T2(na
     for rest in [*RESTS, *RESTS_OF_ELEMENTS]:
         if rest.strip(" ,") in ("", "]"):
             continue  # commas and brackets between calls say nothing
+        if rest in syntax.ends:
+            continue  # the call's own end, behind which the answer's text stands
         for behind in (text[end:], ""):  # whole, and cut before the end tag
             broken = text[:end] + rest + behind
             found = parser.parse(broken, offered).calls

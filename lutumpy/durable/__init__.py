@@ -9,19 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.doors import find_name, homes_of
+from lutumpy.durable.codecs import Codec
 from lutumpy.durable.events import Restarted
 from lutumpy.durable.journal import StoreJournal
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
-from lutumpy.durable.results import Answered, RunResult, Waiting
+from lutumpy.durable.operator_store import OperatorStore
+from lutumpy.durable.results import Answered, RunResult, Stuck, Waiting
 from lutumpy.durable.runner import CallRunner, RoundJournal
-from lutumpy.durable.store import OperatorStore, SessionStore
+from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import (
     Claim,
     Counts,
     HeldPlan,
     InboxEntry,
+    PastRound,
+    Prunable,
+    Pruned,
     ScopeInfo,
     Status,
     StoredEvent,
@@ -39,6 +44,7 @@ __all__ = [
     "Answered",
     "CallRunner",
     "Claim",
+    "Codec",
     "Counts",
     "DbosRunner",
     "DurableLoop",
@@ -48,7 +54,10 @@ __all__ = [
     "LocalRunner",
     "MemoryStore",
     "OperatorStore",
+    "PastRound",
     "PostgresStore",
+    "Prunable",
+    "Pruned",
     "Restarted",
     "RoundJournal",
     "RunResult",
@@ -59,6 +68,7 @@ __all__ = [
     "StoreError",
     "StoreJournal",
     "StoredEvent",
+    "Stuck",
     "Taken",
     "TemporalRunner",
     "Waiting",

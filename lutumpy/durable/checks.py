@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from lutumpy import Session
@@ -12,13 +13,22 @@ from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
 
 __all__ = [
+    "LONGEST_LEASE",
+    "check_before",
     "check_decision",
+    "check_lease",
+    "check_new_scope",
     "check_resolution",
+    "check_what",
     "dump_message",
     "held_in",
     "make_notice",
     "notice_id",
 ]
+
+
+LONGEST_LEASE = 3600.0
+"""Seconds that a lease lasts at most, unless it is renewed."""
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:
@@ -57,6 +67,32 @@ def check_resolution(decision: Any, output: Any) -> None:
         )
     if output is not None and decision != "happened":
         raise ValueError("a call that did not happen has no output; nothing was resolved")
+
+
+def check_lease(lease: float) -> None:
+    """Raise `ValueError` for a lease that nobody would believe."""
+    if not 0 < lease <= LONGEST_LEASE:
+        raise ValueError(f"a lease lasts {LONGEST_LEASE:.0f} seconds at most, not {lease}")
+
+
+def check_before(before: Any) -> float:
+    """A moment as seconds since 1970; `ValueError` where it doesn't say in which time zone."""
+    if not isinstance(before, datetime) or before.tzinfo is None:
+        raise ValueError(f"before= is a datetime with a time zone, not {before!r}")
+    return before.timestamp()
+
+
+def check_what(what: Collection[str]) -> None:
+    """Raise `ValueError` for something that isn't pruned."""
+    for each in what:
+        if each not in ("records", "events", "conversations"):
+            raise ValueError(f"records, events and conversations are pruned, not {each!r}")
+
+
+def check_new_scope(scope: str, to: str) -> None:
+    """Raise `ValueError` where a conversation would be forked to itself."""
+    if scope == to:
+        raise ValueError("a conversation is forked to another one; nothing was made")
 
 
 def dump_message(item: Mapping[str, Any] | Message | str) -> Mapping[str, Any]:

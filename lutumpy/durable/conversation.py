@@ -247,6 +247,9 @@ class OpenConversation:
             records={},
             begun=frozenset(),
             inbox=(),
+            attempts=min(claim.attempts, 1),
+            last_error=None,
+            tries={},
         )
         self._records = {}
         self._told_by_results = ()

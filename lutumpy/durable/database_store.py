@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
 from lutumpy import Session
-from lutumpy.durable import operations, outside
-from lutumpy.durable.checks import check_resolution, dump_message
-from lutumpy.durable.tables import Operation, read
+from lutumpy.durable import listing, operations, operators, outside, past
+from lutumpy.durable.checks import (
+    check_before,
+    check_lease,
+    check_new_scope,
+    check_resolution,
+    check_what,
+    dump_message,
+)
+from lutumpy.durable.codecs import Codec
+from lutumpy.durable.columns import read, write
+from lutumpy.durable.tables import Operation
 from lutumpy.durable.types import (
     Claim,
     Counts,
     HeldPlan,
     InboxEntry,
+    PastRound,
+    Prunable,
+    Pruned,
     ScopeInfo,
     Status,
     StoredEvent,
@@ -34,10 +46,14 @@ T = TypeVar("T")
 
 SECONDS_BETWEEN_LOOKS = 0.1
 """How often a follower looks for new events."""
+_PAGE = 100
+"""How many conversations one transaction prunes at most."""
 
 
 class DatabaseStore:
     """What the stores in databases have in common. A subclass runs operations."""
+
+    _codec: Codec | None = None
 
     async def _run(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction.
@@ -57,10 +73,15 @@ class DatabaseStore:
         return Session.build(items, state)
 
     async def scopes(
-        self, *, status: Status | None = None, limit: int = 100, after: str | None = None
+        self,
+        *,
+        status: Status | None = None,
+        limit: int = 100,
+        after: str | None = None,
+        prefix: str | None = None,
     ) -> list[ScopeInfo]:
-        """See `SessionStore.scopes`."""
-        return await self._run(operations.scopes(status, limit, after))
+        """See `OperatorStore.scopes`."""
+        return await self._run(listing.scopes(status, limit, after, prefix))
 
     async def delete(self, scope: str) -> None:
         """See `SessionStore.delete`."""
@@ -68,6 +89,7 @@ class DatabaseStore:
 
     async def claim(self, scope: str, *, lease: float = 30.0) -> Claim | Taken:
         """See `SessionStore.claim`."""
+        check_lease(lease)
         return await self._run(operations.claim(scope, lease))
 
     async def renew(self, claim: Claim) -> None:
@@ -80,8 +102,7 @@ class DatabaseStore:
 
     async def record(self, claim: Claim, name: str, value: JsonValue) -> JsonValue:
         """See `SessionStore.record`."""
-        text = _to_json(value)
-        recorded = await self._run(operations.record(claim, name, text))
+        recorded = await self._run(operations.record(claim, name, write(value)))
         found: JsonValue = read(recorded)
         return found
 
@@ -109,7 +130,7 @@ class DatabaseStore:
                 before,
                 items,
                 after,
-                _to_json(state),
+                write(state),
                 counts,
                 status,
                 taken,
@@ -121,7 +142,7 @@ class DatabaseStore:
         self, scope: str, item: Mapping[str, Any] | Message | str, *, idempotency_key: str
     ) -> None:
         """See `SessionStore.push`."""
-        message = _to_json(dump_message(item))
+        message = write(dump_message(item))
         await self._run(outside.push(scope, message, idempotency_key))
 
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
@@ -134,13 +155,24 @@ class DatabaseStore:
         """See `SessionStore.decide`."""
         return await self._run(outside.decide(scope, plan_digest, decisions, by))
 
-    async def held(self, *, limit: int = 100, scope: str | None = None) -> list[HeldPlan]:
-        """See `SessionStore.held`."""
-        return await self._run(outside.held(limit, scope))
+    async def held(
+        self,
+        *,
+        limit: int = 100,
+        scope: str | None = None,
+        prefix: str | None = None,
+        after: HeldPlan | None = None,
+    ) -> list[HeldPlan]:
+        """See `OperatorStore.held`."""
+        return await self._run(listing.held(limit, scope, prefix, after))
 
-    async def unresolved(self, scope: str) -> list[UnresolvedCall]:
-        """See `SessionStore.unresolved`."""
-        return await self._run(outside.unresolved(scope))
+    async def unresolved(
+        self, scope: str | None = None, *, limit: int = 100, prefix: str | None = None
+    ) -> list[UnresolvedCall]:
+        """See `OperatorStore.unresolved`."""
+        if scope is not None:
+            return await self._run(outside.unresolved(scope))
+        return await self._run(listing.unresolved_everywhere(limit, prefix))
 
     async def resolve(
         self,
@@ -171,6 +203,94 @@ class DatabaseStore:
             if not found:
                 await anyio.sleep(SECONDS_BETWEEN_LOOKS)
 
+    # --- workers -----------------------------------------------------------------------------
 
-def _to_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    async def next(self, *, prefix: str | None = None, reserve: float = 5.0) -> str | None:
+        """See `OperatorStore.next`."""
+        return await self._run(operators.next_scope(prefix, reserve))
+
+    async def watch(self, *, prefix: str | None = None, poll: float = 1.0) -> AsyncIterator[str]:
+        """See `OperatorStore.watch`."""
+        wait, close = await self._listen()
+        try:
+            while True:
+                scope = await self.next(prefix=prefix)
+                if scope is None:
+                    await wait(poll)
+                else:
+                    yield scope
+        finally:
+            close()
+
+    async def _listen(self) -> tuple[Callable[[float], Awaitable[None]], Callable[[], None]]:
+        """How to wait until something may have come, for so many seconds at most; and the end."""
+        return anyio.sleep, lambda: None
+
+    async def fail(self, claim: Claim, error: str, *, stuck: bool = False) -> None:
+        """See `OperatorStore.fail`."""
+        await self._run(operators.fail(claim, error, stuck=stuck))
+
+    async def count_try(self, claim: Claim, name: str) -> int:
+        """See `OperatorStore.count_try`."""
+        return await self._run(operations.count_try(claim, name))
+
+    # --- operators ---------------------------------------------------------------------------
+
+    async def break_lease(self, scope: str, *, by: str) -> bool:
+        """See `OperatorStore.break_lease`."""
+        return await self._run(operators.break_lease(scope, by))
+
+    async def retry(self, scope: str, *, by: str) -> bool:
+        """See `OperatorStore.retry`."""
+        return await self._run(operators.retry(scope, by))
+
+    async def history(self, scope: str, *, after: int = -1, limit: int = 1000) -> list[PastRound]:
+        """See `OperatorStore.history`."""
+        return await self._run(past.history(scope, after, limit))
+
+    async def fork(self, scope: str, *, at: tuple[int, int], to: str) -> None:
+        """See `OperatorStore.fork`."""
+        check_new_scope(scope, to)
+        await self._run(past.fork(scope, at, to))
+
+    async def prune(
+        self,
+        *,
+        before: datetime,
+        what: Collection[Prunable] = ("records", "events"),
+        prefix: str | None = None,
+    ) -> Pruned:
+        """See `OperatorStore.prune`."""
+        check_what(what)
+        moment = check_before(before)
+        total = Pruned()
+        async for page in self._pages(prefix):
+            done = await self._run(operators.prune_page(page[0], page[-1], moment, what))
+            total += done
+        return total
+
+    async def recode(self, *, prefix: str | None = None) -> int:
+        """Read all content and write it again, with the codec that the store has now.
+
+        So a key is retired: give the store a codec that still reads it and writes with another one,
+        recode, and take the old key away. Each conversation is one transaction; programs go on
+        meanwhile, if their codecs know both keys.
+
+        Args:
+            prefix: Of those conversations whose ids begin with it.
+
+        Returns:
+            How many rows were written.
+        """
+        written = 0
+        async for page in self._pages(prefix):
+            for key in page:
+                written += await self._run(operators.recode_page(key))
+        return written
+
+    async def _pages(self, prefix: str | None) -> AsyncIterator[list[str]]:
+        """The keys of all conversations, some at a time."""
+        page = await self._run(operators.scopes_behind("", _PAGE, prefix))
+        while page:
+            yield page
+            page = await self._run(operators.scopes_behind(page[-1], _PAGE, prefix))

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import CallTicket, ToolResult
+from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
@@ -67,6 +68,9 @@ class StoreJournal:
             if not await self.mark(ticket):
                 return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
             self._running[ticket.call_id] = ticket
+        else:
+            home = self._conversation
+            await count_try(home.store, home.claim, record_name(ticket))
         return Begun(f"claim {self._conversation.claim.fence}")
 
     async def known(self, ticket: CallTicket) -> ToolResult | None:

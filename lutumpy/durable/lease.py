@@ -13,6 +13,7 @@ from typing import TypeVar
 import anyio
 
 from lutumpy import TakenOverError
+from lutumpy.durable.attempts import counting_store, describe_error
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.types import Status
 
@@ -80,10 +81,27 @@ def _find_take_over(error: BaseException) -> TakenOverError | None:
     return next((found for each in inner if (found := _find_take_over(each))), None)
 
 
-async def give_up(conversation: OpenConversation, status: Status | None) -> None:
-    """Give the conversation up, on every way out; what goes wrong then is logged."""
+async def give_up(
+    conversation: OpenConversation,
+    status: Status | None,
+    error: BaseException | None = None,
+    most: int | None = None,
+) -> None:
+    """Give the conversation up, on every way out; what goes wrong then is logged.
+
+    Args:
+        conversation: The conversation.
+        status: Its status, where the run ended well.
+        error: What the run failed with, if it did.
+        most: How many attempts a round has.
+    """
+    claim, counting = conversation.claim, counting_store(conversation.store)
     with anyio.CancelScope(shield=True), anyio.move_on_after(SECONDS_TO_GIVE_UP):
         try:
-            await conversation.store.release(conversation.claim, status=status)
+            if error is None or counting is None:
+                await conversation.store.release(claim, status=status)
+            else:
+                stuck = most is not None and claim.attempts >= most
+                await counting.fail(claim, describe_error(error), stuck=stuck)
         except Exception as error:
             logger.warning("the claim of %r was not released: %s", conversation.scope, error)

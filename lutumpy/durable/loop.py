@@ -41,6 +41,8 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
+from lutumpy.durable.attempts import check_max_attempts, find_stuck
+from lutumpy.durable.checks import check_lease
 from lutumpy.durable.conversation import OpenConversation, is_message
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.effects import (
@@ -119,7 +121,10 @@ class DurableLoop(Generic[TS, C, V]):
         output: As for `run_tools`. Retries are counted as rounds are; an answer that was given
             before is read again when it is taken up.
         lease: Seconds after which another process may go on, where this one is gone. It is renewed
-            while a run goes on.
+            while a run goes on. An hour at most.
+        max_attempts: How often one round is taken up without coming to an end: its process died, or
+            the run raised. Then the conversation is `stuck`, and `run` gives `Stuck`. `None` for no
+            limit.
         **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
 
     Raises:
@@ -147,6 +152,7 @@ class DurableLoop(Generic[TS, C, V]):
         max_rounds: int = 15,
         output: type[V] | None = None,
         lease: float = 30.0,
+        max_attempts: int | None = 10,
         **options: Unpack[LoopOptions[TS]],
     ) -> None:
         if "scope" in options:
@@ -168,6 +174,8 @@ class DurableLoop(Generic[TS, C, V]):
         self._events = events
         self._on_progress = on_progress
         self._lease = lease
+        check_max_attempts(max_attempts)
+        self._max_attempts = max_attempts
 
     async def run(self, scope: str) -> RunResult[V]:
         """Go on with a conversation until the model has answered, a limit is reached, or a person
@@ -181,7 +189,8 @@ class DurableLoop(Generic[TS, C, V]):
 
         Returns:
             `Answered`; `Waiting`, where calls are held for a person; `Taken`, where another process
-            goes on with the conversation at this moment.
+            goes on with the conversation at this moment; `Stuck`, where its open round was taken up
+            `max_attempts` times already.
 
         Raises:
             TakenOverError: another process took the conversation over while this one was going on.
@@ -268,6 +277,9 @@ class DurableLoop(Generic[TS, C, V]):
             if isinstance(claim, Taken):
                 # In the second turn, whoever took it goes on with what came in.
                 return claim if outcome is None else outcome
+            stuck = await find_stuck(self._store, claim, self._max_attempts)
+            if stuck is not None:
+                return stuck
             outcome, seen = await self._go_on(claim, in_thread=in_thread)
             if not await self._has_more(scope, outcome, seen):
                 return outcome
@@ -279,6 +291,7 @@ class DurableLoop(Generic[TS, C, V]):
         conversation = OpenConversation(self._store, claim)
         work = partial(self._work, conversation, claim.inbox, in_thread=in_thread)
         status: Status | None = None
+        failed: BaseException | None = None
         is_closing = False
         try:
             answered = await hold_while(conversation, work)
@@ -291,9 +304,14 @@ class DurableLoop(Generic[TS, C, V]):
             # Nothing can be awaited any more; the lease ends by itself.
             is_closing = True
             raise
+        except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
+            raise  # that is nobody's failure
+        except BaseException as error:
+            failed = error
+            raise
         finally:
             if not is_closing:
-                await give_up(conversation, status)
+                await give_up(conversation, status, failed, self._max_attempts)
 
     async def _work(
         self, conversation: OpenConversation, inbox: Sequence[InboxEntry], *, in_thread: bool
@@ -383,6 +401,7 @@ def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) 
         raise TypeError(f"lease= is a number of seconds, not {type(lease).__name__}; {UNSENT}")
     if not lease > 0:
         raise ValueError(f"lease={lease} is not a positive number of seconds; {UNSENT}")
+    check_lease(lease)
 
 
 def _check_parts(store: Any, runner: Any) -> None:

@@ -11,34 +11,47 @@ from typing import Any
 
 from lutumpy import Session
 from lutumpy.durable.checks import held_in
-from lutumpy.durable.outside import digest_of, inbox_of, refused
+from lutumpy.durable.columns import (
+    Content,
+    dump_counts,
+    key_of,
+    load_counts,
+    long_name_of,
+    moment,
+    moment_or_none,
+    name_of,
+    read,
+    read_plan,
+    whole,
+    write,
+)
+from lutumpy.durable.outside import inbox_of, refused
+from lutumpy.durable.past import keep_round
 from lutumpy.durable.tables import (
+    NOTIFY,
+    SET_STATUS,
     TABLES,
     Operation,
     Query,
     check,
-    dump_counts,
+    is_believed,
     items_of,
     known,
-    load_counts,
     lock,
     lock_fences,
-    moment,
-    moment_or_none,
-    original,
-    read,
     unknown,
-    write,
 )
-from lutumpy.durable.types import Claim, Counts, InboxEntry, ScopeInfo, Status, StoredEvent, Taken
+from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
 from lutumpy.models import Head
 
 __all__ = [
+    "DIED",
     "add_events",
     "begin",
     "claim",
     "commit",
+    "count_try",
     "create",
     "delete",
     "events_after",
@@ -46,40 +59,65 @@ __all__ = [
     "record",
     "release",
     "renew",
-    "scopes",
 ]
 
 _MOST_EVENTS = 500
 """How many events are read at a time."""
+DIED = "the process that went on with it ended without giving it up"
+"""The last error of a conversation whose lease ran out."""
 
 # --- conversations ---------------------------------------------------------------------------
 
 
 def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
     """See `SessionStore.create`."""
-    head = session.head
-    counts = dump_counts(Counts(0, session.usage.total_tokens))
+    task = 0 if session.answered or not session.head.items else 1
+    yield from _insert(
+        scope,
+        session.head,
+        session.items_since(Session().head),
+        write(session.state()),
+        dump_counts(Counts(0, session.usage.total_tokens)),
+        task=task,
+        exist_ok=exist_ok,
+    )
+
+
+def _insert(
+    scope: str,
+    head: Head,
+    items: Sequence[Mapping[str, Any]],
+    state: Content,
+    counts: Content,
+    *,
+    task: int,
+    exist_ok: bool,
+) -> Operation[None]:
     fence = yield from lock_fences()
+    key = key_of(scope)
     inserted = yield Query(
-        "INSERT INTO {t}sessions (scope, items, digest, round, state, counts, fence, status, "
-        "next_event, updated) VALUES (?, ?, ?, 1, ?, ?, ?, 'open', 1, {now}) "
+        "INSERT INTO {t}sessions (scope, long_name, items, digest, round, state, counts, fence, "
+        "status, next_event, updated, created, status_since, ready_at, task) "
+        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, 'open', 1, {now}, {now}, {now}, {now}, ?) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
-        (scope, head.items, head.digest, write(session.state()), counts, fence),
+        (key, long_name_of(scope, key), *head, state, counts, fence, task),
     )
     if inserted:
-        yield _append_items(scope, 0, session.items_since(Session().head))
+        yield _append_items(key, 0, items)
+        yield from keep_round(key, 0, task, 0, head, state, counts, None)
+        yield NOTIFY
     elif not exist_ok:
         raise StoreError("exists", f"the store has a conversation {scope!r} already")
 
 
-def _append_items(scope: str, first: int, items: Sequence[Mapping[str, Any]]) -> Query:
-    rows = [(scope, first + index, write(item)) for index, item in enumerate(items)]
+def _append_items(key: str, first: int, items: Sequence[Mapping[str, Any]]) -> Query:
+    rows = [(key, first + index, write(item)) for index, item in enumerate(items)]
     return Query("INSERT INTO {t}items (scope, seq, item) VALUES (?, ?, ?)", rows, many=True)
 
 
 def load(scope: str) -> Operation[tuple[list[Any], Any]]:
     """The items and the state of a conversation."""
-    found = yield Query("SELECT state, items FROM {t}sessions WHERE scope = ?", (scope,))
+    found = yield Query("SELECT state, items FROM {t}sessions WHERE scope = ?", (key_of(scope),))
     if not found:
         raise unknown(scope)
     state, count = found[0]
@@ -87,34 +125,16 @@ def load(scope: str) -> Operation[tuple[list[Any], Any]]:
     return items, read(state)
 
 
-def scopes(status: Status | None, limit: int, after: str | None) -> Operation[list[ScopeInfo]]:
-    """See `SessionStore.scopes`."""
-    conditions, parameters = ["TRUE"], []
-    for condition, value in (("status = ?", status), ("scope > ?", after)):
-        if value is not None:
-            conditions.append(condition)
-            parameters.append(value)
-    rows = yield Query(
-        "SELECT scope, status, items, round, CASE WHEN lease_until > {now} THEN lease_until END, "
-        f"updated FROM {{t}}sessions WHERE {' AND '.join(conditions)} ORDER BY scope LIMIT ?",
-        (*parameters, limit),
-    )
-    return [
-        ScopeInfo(original(scope), found, items, round, moment_or_none(until), moment(updated))
-        for scope, found, items, round, until, updated in rows
-    ]
-
-
 def delete(scope: str) -> Operation[None]:
     """See `SessionStore.delete`."""
     largest = yield from lock_fences()
-    fence = (yield from lock(scope))[0]
+    fence = whole((yield from lock(scope))[0])
     # Larger than the fence of whoever has claimed it.
     yield Query(
         "UPDATE {t}meta SET value = ? WHERE name = 'fence'", (str(max(largest, fence + 1)),)
     )
     for table in TABLES:
-        yield Query(f"DELETE FROM {{t}}{table} WHERE scope = ?", (scope,))
+        yield Query(f"DELETE FROM {{t}}{table} WHERE scope = ?", (key_of(scope),))
 
 
 # --- claims ----------------------------------------------------------------------------------
@@ -122,77 +142,102 @@ def delete(scope: str) -> Operation[None]:
 
 def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
     """See `SessionStore.claim`."""
+    key = key_of(scope)
     found = yield Query(
-        "SELECT items, digest, round, state, counts, fence, lease_until, {now} FROM {t}sessions "
-        "WHERE scope = ?{lock}",
-        (scope,),
+        "SELECT items, digest, round, state, counts, fence, lease_until, lease, attempts, "
+        "last_error, {now} FROM {t}sessions WHERE scope = ?{lock}",
+        (key,),
     )
     if not found:
         raise unknown(scope)
-    count, digest, round, state, counts, fence, lease_until, now = found[0]
-    if lease_until is not None and lease_until > now:
-        return Taken(moment(lease_until))
-    until = now + lease
+    count, digest, round, state, counts, fence, until, length, attempts, error, now = found[0]
+    ends = moment_or_none(until)
+    if ends is not None and is_believed(until, length, now):
+        return Taken(ends)
+    if ends is not None:
+        error = write(DIED)  # whoever gives it up leaves no lease
+    fence, attempts = whole(fence) + 1, whole(attempts) + 1
     yield Query(
-        "UPDATE {t}sessions SET fence = ?, lease_until = ?, updated = ? WHERE scope = ?",
-        (fence + 1, until, now, scope),
+        "UPDATE {t}sessions SET fence = ?, lease_until = ?, lease = ?, attempts = ?, "
+        "last_error = ?, updated = ? WHERE scope = ?",
+        (fence, now + lease, lease, attempts, None if error is None else Content(error), now, key),
     )
-    items = yield from items_of(scope, count)
+    items = yield from items_of(scope, whole(count))
     rows = yield Query(
-        "SELECT name, value FROM {t}records WHERE scope = ? AND round = ?", (scope, round)
+        "SELECT name, long_name, value, tries FROM {t}records WHERE scope = ? AND round = ?",
+        (key, round),
     )
-    records = {original(name): read(value) for name, value in rows if value is not None}
+    named = [(name_of(*row[:2]), *row[2:]) for row in rows]
+    values = {name: value for name, value, _ in named if value is not None}
+    plan = read_plan(values["plan"])["digest"] if "plan" in values else ""
     return Claim(
         scope,
-        fence + 1,
+        fence,
         lease,
-        moment(until),
+        moment(now + lease),
         tuple(items),
         read(state),
         Head(count, digest),
-        round,
+        whole(round),
         load_counts(counts),
-        records,
-        frozenset([original(name) for name, value in rows if value is None]),
-        (yield from inbox_of(scope, digest_of(records.get("plan")))),
+        {name: read(value) for name, value in values.items()},
+        frozenset([name for name, value, tries in named if value is None and tries is None]),
+        (yield from inbox_of(scope, plan)),
         tuple((yield from refused(scope))),
+        attempts,
+        None if error is None else str(read(error)),
+        {name: whole(tries) for name, _, tries in named if tries is not None},
     )
 
 
 def renew(claim: Claim) -> Operation[None]:
     """See `SessionStore.renew`."""
-    yield from check(claim)
-    yield Query(
-        "UPDATE {t}sessions SET lease_until = {now} + ? WHERE scope = ?", (claim.lease, claim.scope)
+    renewed = yield Query(
+        "UPDATE {t}sessions SET lease_until = {now} + ?, lease = ? "
+        "WHERE scope = ? AND fence = ? RETURNING 1",
+        (claim.lease, claim.lease, key_of(claim.scope), claim.fence),
     )
+    if not renewed:
+        yield from check(claim)
 
 
 def release(claim: Claim, status: Status | None) -> Operation[None]:
-    """See `SessionStore.release`."""
+    """See `SessionStore.release`.
+
+    With a status the run ended well. Without one it was cut off, which is nobody's failure.
+    """
+    attempts = "0" if status is not None else "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+    error = "NULL" if status is not None else "last_error"
     yield Query(
-        "UPDATE {t}sessions SET lease_until = NULL, status = COALESCE(?, status) "
-        "WHERE scope = ? AND fence = ?",
-        (status, claim.scope, claim.fence),
+        f"UPDATE {{t}}sessions SET lease_until = NULL, attempts = {attempts}, "
+        f"last_error = {error}, ready_at = {{now}}, {SET_STATUS} WHERE scope = ? AND fence = ?",
+        (*[status] * 2, key_of(claim.scope), claim.fence),
     )
 
 
 # --- the open round --------------------------------------------------------------------------
 
+# Each looks at the fence and writes in one statement, which locks the row of the conversation on
+# its way; a second one says why nothing was written.
+_OF_CLAIM = "FROM {t}sessions s WHERE s.scope = ? AND s.fence = ?{lock}"
 
-def record(claim: Claim, name: str, text: str) -> Operation[str]:
+
+def record(claim: Claim, name: str, text: Content) -> Operation[str]:
     """See `SessionStore.record`; the value as JSON text."""
-    yield from check(claim)
-    key = (claim.scope, claim.round, name)
+    scope, key = key_of(claim.scope), key_of(name)
     # A marker of which this is the result has no value yet.
     written = yield Query(
-        "INSERT INTO {t}records (scope, round, name, value, at) VALUES (?, ?, ?, ?, {now}) "
+        "INSERT INTO {t}records (scope, round, name, long_name, value, at) "
+        f"SELECT s.scope, ?, ?, ?, ?, {{now}} {_OF_CLAIM} "
         "ON CONFLICT (scope, round, name) DO UPDATE SET value = excluded.value, at = excluded.at "
         "WHERE {t}records.value IS NULL RETURNING 1",
-        (*key, text),
+        (claim.round, key, long_name_of(name, key), text, scope, claim.fence),
     )
     if not written:
+        yield from check(claim)
         ((recorded,),) = yield Query(
-            "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?", key
+            "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = ?",
+            (scope, claim.round, key),
         )
         return str(recorded)
     yield from _note(claim, name, text)
@@ -201,32 +246,48 @@ def record(claim: Claim, name: str, text: str) -> Operation[str]:
 
 def _note(claim: Claim, name: str, text: str) -> Operation[None]:
     """Keep what follows from a new record."""
-    if name == "plan" and held_in(read(text)):
-        yield Query("UPDATE {t}sessions SET waiting_since = {now} WHERE scope = ?", (claim.scope,))
+    key = key_of(claim.scope)
+    if name == "plan" and held_in(read_plan(text)):
+        yield Query("UPDATE {t}sessions SET waiting_since = {now} WHERE scope = ?", (key,))
     if name.startswith("call:") and '"maybe_executed"' in text:
         value = read(text)
         if value.get("outcome") == "maybe_executed":
+            call_id = key_of(value["unresolved"]["call"]["id"])
             yield Query(
                 "INSERT INTO {t}unresolved (scope, round, call_id, call, at) "
                 "VALUES (?, ?, ?, ?, {now}) ON CONFLICT (scope, round, call_id) DO NOTHING",
-                (
-                    claim.scope,
-                    claim.round,
-                    value["unresolved"]["call"]["id"],
-                    write(value["unresolved"]),
-                ),
+                (key, claim.round, call_id, write(value["unresolved"])),
             )
 
 
 def begin(claim: Claim, name: str) -> Operation[bool]:
     """See `SessionStore.begin`."""
-    yield from check(claim)
+    key = key_of(name)
     inserted = yield Query(
-        "INSERT INTO {t}records (scope, round, name, begun_fence, at) VALUES (?, ?, ?, ?, {now}) "
+        "INSERT INTO {t}records (scope, round, name, long_name, begun_fence, at) "
+        f"SELECT s.scope, ?, ?, ?, s.fence, {{now}} {_OF_CLAIM} "
         "ON CONFLICT (scope, round, name) DO NOTHING RETURNING 1",
-        (claim.scope, claim.round, name, claim.fence),
+        (claim.round, key, long_name_of(name, key), key_of(claim.scope), claim.fence),
     )
+    if not inserted:
+        yield from check(claim)
     return bool(inserted)
+
+
+def count_try(claim: Claim, name: str) -> Operation[int]:
+    """See `OperatorStore.count_try`."""
+    tried = f"tries:{name}"
+    key = key_of(tried)
+    counted = yield Query(
+        "INSERT INTO {t}records (scope, round, name, long_name, tries, at) "
+        f"SELECT s.scope, ?, ?, ?, 1, {{now}} {_OF_CLAIM} "
+        "ON CONFLICT (scope, round, name) DO UPDATE SET tries = {t}records.tries + 1 "
+        "RETURNING tries",
+        (claim.round, key, long_name_of(tried, key), key_of(claim.scope), claim.fence),
+    )
+    if not counted:
+        yield from check(claim)
+    return whole(counted[0][0])
 
 
 def commit(
@@ -234,7 +295,7 @@ def commit(
     before: Head,
     items: Sequence[Mapping[str, Any]],
     after: Head,
-    state: str,
+    state: Content,
     counts: Counts,
     status: Status,
     taken: Sequence[str],
@@ -242,7 +303,8 @@ def commit(
     unless_messages: bool,
 ) -> Operation[tuple[InboxEntry, ...]]:
     """See `SessionStore.commit`."""
-    _, round, count, digest, _ = yield from check(claim)
+    key = key_of(claim.scope)
+    _, round, count, digest, _, task, task_round = yield from check(claim)
     if (count, digest, round) != (*before, claim.round):
         raise StoreError(
             "head",
@@ -253,36 +315,47 @@ def commit(
         waiting = yield from inbox_of(claim.scope, "")
         if waiting:
             return waiting
-    yield _append_items(claim.scope, count, items)
+    if any(entry_id.startswith("message:") for entry_id in taken):
+        task, task_round = task + 1, 0
+    else:
+        task_round += 1
+    written = dump_counts(counts)
+    yield _append_items(key, count, items)
     yield Query(
         "UPDATE {t}sessions SET items = ?, digest = ?, round = ?, state = ?, counts = ?, "
-        "status = ?, waiting_since = NULL, updated = {now} WHERE scope = ?",
-        (*after, round + 1, state, dump_counts(counts), status, claim.scope),
+        "waiting_since = NULL, updated = {now}, attempts = 1, last_error = NULL, task = ?, "
+        f"task_round = ?, {SET_STATUS} WHERE scope = ?",
+        (*after, round + 1, state, written, task, task_round, status, status, key),
     )
-    # Resolved by a release that told nobody.
-    yield Query(
-        "DELETE FROM {t}unresolved WHERE scope = ? AND forgotten_after <= ?", (claim.scope, round)
+    yield from _take(key, round, taken)
+    # All that is needed of the round's records is in the items, or in what is kept of the round.
+    records = yield Query(
+        "DELETE FROM {t}records WHERE scope = ? AND round = ? RETURNING name, begun_fence, "
+        "CASE WHEN name = 'plan' THEN value END",
+        (key, round),
     )
-    # The plan is over, and so are the decisions about it.
+    yield from keep_round(key, round, task, task_round, after, state, written, records)
+    return ()
+
+
+def _take(key: str, round: int, taken: Sequence[str]) -> Operation[None]:
+    """Mark what a commit takes of the inbox. The plan is over, and so are decisions about it."""
+    marks = ", ".join("?" * len(taken))
+    named = f" OR id IN ({marks})" if taken else ""
     yield Query(
         "UPDATE {t}inbox SET taken_round = ? "
-        "WHERE scope = ? AND taken_round IS NULL AND kind = 'decision'",
-        (round, claim.scope),
+        f"WHERE scope = ? AND taken_round IS NULL AND (kind = 'decision'{named})",
+        (round, key, *[key_of(entry_id) for entry_id in taken]),
     )
     for entry_id in taken:
-        yield Query(
-            "UPDATE {t}inbox SET taken_round = ? WHERE scope = ? AND id = ?",
-            (round, claim.scope, entry_id),
-        )
         if entry_id.startswith("resolved:"):
             # The model is told by this commit: an equal call of a later answer is a new one.
             _, resolved_round, call_id = entry_id.split(":", 2)
             yield Query(
                 "DELETE FROM {t}unresolved "
                 "WHERE scope = ? AND round = ? AND call_id = ? AND decision = 'happened'",
-                (claim.scope, int(resolved_round), call_id),
+                (key, int(resolved_round), key_of(call_id)),
             )
-    return ()
 
 
 # --- events ----------------------------------------------------------------------------------
@@ -292,32 +365,38 @@ def add_events(
     claim: Claim, events: Sequence[Mapping[str, Any]], *, drop_deltas: bool
 ) -> Operation[None]:
     """See `SessionStore.add_events`."""
-    yield from check(claim)
+    key = key_of(claim.scope)
+    numbered = yield Query(
+        "UPDATE {t}sessions SET next_event = next_event + ? WHERE scope = ? AND fence = ? "
+        "RETURNING next_event, task, task_round",
+        (len(events), key, claim.fence),
+    )
+    if not numbered:
+        yield from check(claim)
+    next_event, task, task_round = numbered[0]
     if drop_deltas:
         yield Query(
-            "DELETE FROM {t}events WHERE scope = ? AND round = ? AND delta = 1",
-            (claim.scope, claim.round),
+            "DELETE FROM {t}events WHERE scope = ? AND round = ? AND delta = 1", (key, claim.round)
         )
-    ((first,),) = yield Query("SELECT next_event FROM {t}sessions WHERE scope = ?", (claim.scope,))
+    first = next_event - len(events)
     rows = [
         (
-            claim.scope,
+            key,
             first + index,
             claim.round,
             claim.fence,
             1 if event.get("delta") else 0,
             write(event),
+            task,
+            task_round + 1,
         )
         for index, event in enumerate(events)
     ]
     yield Query(
-        "INSERT INTO {t}events (scope, seq, round, attempt, delta, event) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO {t}events (scope, seq, round, attempt, delta, event, task, task_round, at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, {now})",
         rows,
         many=True,
-    )
-    yield Query(
-        "UPDATE {t}sessions SET next_event = ? WHERE scope = ?", (first + len(rows), claim.scope)
     )
 
 
@@ -327,6 +406,6 @@ def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
     rows = yield Query(
         "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? "
         "ORDER BY seq LIMIT ?",
-        (scope, after, _MOST_EVENTS),
+        (key_of(scope), after, _MOST_EVENTS),
     )
     return [StoredEvent(seq, round, attempt, read(event)) for seq, round, attempt, event in rows]

@@ -9,55 +9,63 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from lutumpy.durable.checks import check_decision, held_in, make_notice, notice_id
-from lutumpy.durable.tables import (
-    Operation,
-    Query,
-    known,
-    lock,
-    moment,
-    original,
-    read,
-    unknown,
+from lutumpy.durable.columns import (
+    Content,
+    key_of,
+    long_name_of,
+    name_of,
+    read_call,
+    read_mapping,
+    read_plan,
     write,
 )
-from lutumpy.durable.types import HeldPlan, InboxEntry
+from lutumpy.durable.tables import NOTIFY, Operation, Query, known, lock, unknown
+from lutumpy.durable.types import InboxEntry
 from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 
 __all__ = [
     "decide",
-    "digest_of",
-    "held",
     "inbox",
     "inbox_of",
     "push",
     "refused",
     "resolve",
+    "undecided_in",
     "unresolved",
 ]
 
 
-def push(scope: str, message: str, idempotency_key: str) -> Operation[None]:
+def push(scope: str, message: Content, idempotency_key: str) -> Operation[None]:
     """See `SessionStore.push`; the message as JSON text."""
     status = (yield from lock(scope))[4]
     added = yield from _add_to_inbox(scope, f"message:{idempotency_key}", "message", None, message)
     if added and status == "done":
-        yield Query(
-            "UPDATE {t}sessions SET status = 'open', updated = {now} WHERE scope = ?", (scope,)
-        )
+        yield from _open(scope)
+
+
+def _open(scope: str) -> Operation[None]:
+    """There is something to do in a conversation again."""
+    yield Query(
+        "UPDATE {t}sessions SET status = 'open', status_since = {now}, ready_at = {now}, "
+        "updated = {now} WHERE scope = ?",
+        (key_of(scope),),
+    )
+    yield NOTIFY
 
 
 def _add_to_inbox(
-    scope: str, entry_id: str, kind: str, plan: str | None, value: str
+    scope: str, entry_id: str, kind: str, plan: str | None, value: Content
 ) -> Operation[bool]:
-    key = (scope, entry_id)
+    short = key_of(entry_id)
+    key = (key_of(scope), short)
     found = yield Query("SELECT 1 FROM {t}inbox WHERE scope = ? AND id = ?", key)
     if found:
         return False
     yield Query(
-        "INSERT INTO {t}inbox (scope, id, seq, kind, plan, value, at) SELECT ?, ?, "
+        "INSERT INTO {t}inbox (scope, id, long_name, seq, kind, plan, value, at) SELECT ?, ?, ?, "
         "COALESCE(MAX(seq), 0) + 1, ?, ?, ?, {now} FROM {t}inbox WHERE scope = ?",
-        (*key, kind, plan, value, scope),
+        (*key, long_name_of(entry_id, short), kind, plan, value, key[0]),
     )
     return True
 
@@ -65,32 +73,34 @@ def _add_to_inbox(
 def inbox(scope: str) -> Operation[tuple[InboxEntry, ...]]:
     """See `SessionStore.inbox`."""
     plan = yield from _open_plan(scope)
-    return (yield from inbox_of(scope, digest_of(plan)))
+    return (yield from inbox_of(scope, "" if plan is None else plan["digest"]))
 
 
 def inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
     rows = yield Query(
-        "SELECT id, kind, value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
+        "SELECT id, long_name, kind, value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
         "AND (kind IN ('message', 'notice') OR plan = ?) ORDER BY seq",
-        (scope, digest),
+        (key_of(scope), digest),
     )
-    return tuple([InboxEntry(original(entry), kind, read(value)) for entry, kind, value in rows])
+    return tuple(
+        [
+            InboxEntry(name_of(entry, name), kind, read_mapping(value, "entry of an inbox"))
+            for entry, name, kind, value in rows
+        ]
+    )
 
 
-def _open_plan(scope: str) -> Operation[Any]:
+def _open_plan(scope: str) -> Operation[Mapping[str, Any] | None]:
     """The plan of the open round; `None` where there is none."""
-    found = yield Query("SELECT round FROM {t}sessions WHERE scope = ?", (scope,))
+    key = key_of(scope)
+    found = yield Query("SELECT round FROM {t}sessions WHERE scope = ?", (key,))
     if not found:
         raise unknown(scope)
     rows = yield Query(
         "SELECT value FROM {t}records WHERE scope = ? AND round = ? AND name = 'plan'",
-        (scope, found[0][0]),
+        (key, found[0][0]),
     )
-    return read(rows[0][0]) if rows else None
-
-
-def digest_of(plan: Any) -> str:
-    return str(plan["digest"]) if isinstance(plan, Mapping) else ""
+    return read_plan(rows[0][0]) if rows else None
 
 
 def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) -> Operation[bool]:
@@ -108,41 +118,25 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
         entry_id = f"decision:{plan_digest}:{call_id}"
         added = yield from _add_to_inbox(scope, entry_id, "decision", plan_digest, write(value))
         all_taken = all_taken and added
-    undecided = yield from _undecided(scope, plan)
+    undecided = yield from undecided_in(scope, plan)
     if not undecided:
-        status = "open" if status == "waiting" else status
         yield Query(
-            "UPDATE {t}sessions SET status = ?, waiting_since = NULL, updated = {now} "
-            "WHERE scope = ?",
-            (status, scope),
+            "UPDATE {t}sessions SET waiting_since = NULL, updated = {now} WHERE scope = ?",
+            (key_of(scope),),
         )
+        if status == "waiting":
+            yield from _open(scope)
     return all_taken
 
 
-def _undecided(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:
+def undecided_in(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:
+    """The calls of a plan that nobody has decided yet."""
     rows = yield Query(
         "SELECT value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL AND plan = ?",
-        (scope, plan["digest"]),
+        (key_of(scope), plan["digest"]),
     )
-    decided = {read(value)["call_id"] for (value,) in rows}
+    decided = {read_mapping(value, "decision", "call_id")["call_id"] for (value,) in rows}
     return tuple([call_id for call_id in held_in(plan) if call_id not in decided])
-
-
-def held(limit: int, scope: str | None) -> Operation[list[HeldPlan]]:
-    """See `SessionStore.held`."""
-    condition, parameters = ("", ()) if scope is None else (" AND s.scope = ?", (scope,))
-    rows = yield Query(
-        "SELECT s.scope, s.waiting_since, r.value FROM {t}sessions s JOIN {t}records r "
-        "ON r.scope = s.scope AND r.round = s.round AND r.name = 'plan' "
-        f"WHERE s.waiting_since IS NOT NULL{condition} ORDER BY s.waiting_since, s.scope LIMIT ?",
-        (*parameters, limit),
-    )
-    plans: list[HeldPlan] = []
-    for key, since, value in rows:
-        plan, name = read(value), original(key)
-        undecided = yield from _undecided(name, plan)
-        plans.append(HeldPlan(name, plan["digest"], undecided, plan, moment(since)))
-    return plans
 
 
 def unresolved(scope: str) -> Operation[list[UnresolvedCall]]:
@@ -154,9 +148,10 @@ def unresolved(scope: str) -> Operation[list[UnresolvedCall]]:
 def refused(scope: str, condition: str = "") -> Operation[list[UnresolvedCall]]:
     """The calls whose equals are refused: also those that happened, until the model was told."""
     rows = yield Query(
-        f"SELECT call FROM {{t}}unresolved WHERE scope = ?{condition} ORDER BY round, at", (scope,)
+        f"SELECT call FROM {{t}}unresolved WHERE scope = ?{condition} ORDER BY at, round",
+        (key_of(scope),),
     )
-    return [UnresolvedCall.load(read(call)) for (call,) in rows]
+    return [read_call(call) for (call,) in rows]
 
 
 def resolve(
@@ -171,15 +166,15 @@ def resolve(
     found = yield Query(
         "SELECT round, call FROM {t}unresolved WHERE scope = ? AND call_id = ? "
         "AND decision IS NULL ORDER BY round",
-        (scope, call_id),
+        (key_of(scope), key_of(call_id)),
     )
     if not found:
         raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
     round, call = found[0]
-    key = (scope, round, call_id)
+    key = (key_of(scope), round, key_of(call_id))
     if decision == "happened":
         # Equal calls are refused until the commit that tells the model (`operations.commit`).
-        notice = write(make_notice(UnresolvedCall.load(read(call)), round, output, by))
+        notice = write(make_notice(read_call(call), round, output, by))
         yield from _add_to_inbox(scope, notice_id(round, call_id), "notice", None, notice)
         yield Query(
             "UPDATE {t}unresolved SET decision = ?, decided_by = ? "

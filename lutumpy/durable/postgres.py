@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
@@ -19,10 +19,14 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 from typing_extensions import Self
 
+from lutumpy.durable.codecs import Codec
 from lutumpy.durable.database_store import DatabaseStore
 from lutumpy.durable.forks import close_before_forks
+from lutumpy.durable.listening import Listener
+from lutumpy.durable.migrations import VERSION, prepare, version_of
 from lutumpy.durable.postgres_transaction import Transaction
-from lutumpy.durable.tables import Operation, Query, Rows, check_version, prepare
+from lutumpy.durable.tables import Operation, Query, Rows
+from lutumpy.errors import StoreError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -51,13 +55,16 @@ class PostgresStore(DatabaseStore):
             program that forks passes a URL: the store opens new connections behind a fork, and a
             pool doesn't.
         schema: The name of the schema: lower-case letters, digits and underscores.
+        codec: Encodes what conversations consist of; see `Codec`.
 
     Raises:
         ImportError: psycopg is not installed.
         TypeError: `url_or_pool` is neither; an async pool isn't one. `ValueError` for the schema.
     """
 
-    def __init__(self, url_or_pool: Any, *, schema: str = "lutumpy") -> None:
+    def __init__(
+        self, url_or_pool: Any, *, schema: str = "lutumpy", codec: Codec | None = None
+    ) -> None:
         try:
             import psycopg  # noqa: F401  # so that the error comes now
         except ImportError as error:
@@ -75,6 +82,7 @@ class PostgresStore(DatabaseStore):
                 raise TypeError(f"PostgresStore takes a URL or a ConnectionPool, not {kind}")
             self._pool = url_or_pool
         self._schema = schema
+        self._codec = codec
         self._idle: list[Connection[Any]] = []
         self._lock = threading.Lock()
         self._preparing = threading.Lock()
@@ -123,7 +131,7 @@ class PostgresStore(DatabaseStore):
             with ExitStack() as trying:
                 connection = trying.enter_context(self._connection())
                 self._prepare(connection)
-                transaction = Transaction(connection, self._statements, self._schema)
+                transaction = self._transaction(connection)
                 try:
                     rows = transaction.execute(query)
                 except BaseException as error:
@@ -134,23 +142,51 @@ class PostgresStore(DatabaseStore):
                 stack.push(trying.pop_all().__exit__)
                 return transaction, rows
         connection = stack.enter_context(self._connection())
-        transaction = Transaction(connection, self._statements, self._schema)
+        transaction = self._transaction(connection)
         return transaction, transaction.execute(query)
+
+    def _transaction(self, connection: Connection[Any]) -> Transaction:
+        return Transaction(connection, self._statements, self._schema, self._codec)
 
     def _prepare(self, connection: Connection[Any]) -> None:
         if self._prepared:
             return
         with self._preparing:
-            transaction = Transaction(connection, self._statements, self._schema)
+            transaction = self._transaction(connection)
             with _committed_or_undone(transaction):
                 # Two programs that create the same tables at once would get in each other's way.
                 transaction.execute(Query("SELECT pg_advisory_xact_lock(7281904)"))
-                # Creating what exists already asks for rights that a program needn't have.
-                exists = bool(transaction.execute(Query(_FIND, (f"{self._schema}.meta",))))
-                if not exists:  # the name of the schema was checked
-                    transaction.execute(Query(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
-                _drive(transaction, check_version() if exists else prepare(), None)
+                self._make_tables(transaction)
             self._prepared = True
+
+    def _make_tables(self, transaction: Transaction) -> None:
+        """Make the tables, or migrate them. What is up to date asks for no right to do so."""
+        import psycopg
+
+        version = 0
+        if transaction.execute(Query(_FIND, (f"{self._schema}.meta",))):
+            version = _drive(transaction, version_of(), None)
+        else:  # the name of the schema was checked
+            transaction.execute(Query(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
+        if version >= VERSION:
+            return
+        try:
+            _drive(transaction, prepare(), None)
+            transaction.execute(Query("SELECT 1"))  # so that all of it is sent
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(
+                "version",
+                f"the tables have the version {version}, this release has {VERSION}, and may not "
+                "migrate them: open the store once as the role that owns them",
+            ) from error
+
+    async def _listen(self) -> tuple[Callable[[float], Awaitable[None]], Callable[[], None]]:
+        # A pool's connection would be lost to it for as long as somebody watches.
+        if self._url is None:
+            return await super()._listen()
+        listener = Listener(self._url, self._schema)
+        await listener.open()
+        return listener.wait, listener.close
 
     # --- connections -------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.durable.codecs import Codec, decode_rows
 from lutumpy.durable.tables import Query, Rows
 
 if TYPE_CHECKING:
@@ -44,10 +45,15 @@ class Transaction:
         statements: The texts of statements as Postgres takes them, cut where values belong, by
             their texts in `tables.py`; one that is missing is added.
         schema: Where the tables are.
+        codec: What encodes content.
     """
 
     def __init__(
-        self, connection: Connection[Any], statements: dict[str, list[str]], schema: str
+        self,
+        connection: Connection[Any],
+        statements: dict[str, list[str]],
+        schema: str,
+        codec: Codec | None = None,
     ) -> None:
         from psycopg.pq import Escaping
 
@@ -56,16 +62,20 @@ class Transaction:
         self._encoding = connection.info.encoding
         self._statements = statements
         self._schema = schema
+        self._codec = codec
         self._waiting: list[str] = [_BEGIN]
 
     def execute(self, query: Query) -> Rows:
         """The rows of a statement; where it has none, it may be sent with a later one."""
         pieces = self._spell(query.sql)
         if query.many:
-            self._add_rows(pieces, query.values())
+            self._add_rows(pieces, query.values(self._codec))
             return ()
-        self._waiting.append(self._fill(pieces, query.values()))
-        return self._send() if _gives_rows(query.sql) else ()
+        self._waiting.append(self._fill(pieces, query.values(self._codec)))
+        if not _gives_rows(query.sql):
+            return ()
+        rows = self._send()
+        return rows if self._codec is None else decode_rows(rows, self._codec)
 
     def commit(self) -> None:
         """Send what waits, and commit."""
@@ -148,6 +158,8 @@ class Transaction:
                 real="DOUBLE PRECISION",
                 key='TEXT COLLATE "C"',
                 lock=" FOR UPDATE",
+                skip=" FOR UPDATE SKIP LOCKED",
+                notify=f"NOTIFY {self._schema}",
                 now="extract(epoch from clock_timestamp())::float8",
             )
             pieces = self._statements[sql] = filled.split("?")

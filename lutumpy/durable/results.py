@@ -14,7 +14,7 @@ from lutumpy.loops import LoopResult
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Answered", "RunResult", "Waiting"]
+__all__ = ["Answered", "RunResult", "Stuck", "Waiting"]
 
 
 V_co = TypeVar("V_co", default=None, covariant=True)
@@ -48,5 +48,20 @@ class Waiting:
     digest: str
 
 
-RunResult: TypeAlias = Union[Answered[V], Waiting, Taken]
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The open round was taken up too often without coming to an end; nothing was tried now.
+
+    `store.retry(scope, by=...)` lets it be tried again.
+
+    Attributes:
+        attempts: How often it was.
+        error: What went wrong the last time.
+    """
+
+    attempts: int
+    error: str
+
+
+RunResult: TypeAlias = Union[Answered[V], Waiting, Taken, Stuck]
 """What `DurableLoop.run` gives."""

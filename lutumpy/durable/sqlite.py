@@ -30,9 +30,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import anyio
 from typing_extensions import Self
 
+from lutumpy.durable.codecs import Codec, decode_rows
 from lutumpy.durable.database_store import DatabaseStore
 from lutumpy.durable.forks import close_before_forks
-from lutumpy.durable.tables import Operation, Query, Rows, prepare
+from lutumpy.durable.migrations import prepare
+from lutumpy.durable.tables import Operation, Query, Rows
 from lutumpy.durable.waking import Waker
 
 __all__ = ["SqliteStore"]
@@ -49,6 +51,8 @@ _FILL = {
     "real": "REAL",
     "key": "TEXT",
     "lock": "",
+    "skip": "",
+    "notify": "SELECT 1",
     "now": "((julianday('now') - 2440587.5) * 86400.0)",
 }
 
@@ -73,18 +77,24 @@ class SqliteStore(DatabaseStore):
         synchronous: `FULL`: what was committed survives power loss, as far as the disk tells the
             truth. `NORMAL`: it survives `kill -9`, and is faster; after power loss the last rounds
             may be missing, and with them the markers of calls that ran (rule P21).
+        codec: Encodes what conversations consist of; see `Codec`.
 
     Raises:
         ValueError: `synchronous` is neither.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, synchronous: Literal["FULL", "NORMAL"] = "FULL"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Literal["FULL", "NORMAL"] = "FULL",
+        codec: Codec | None = None,
     ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise ValueError(f"synchronous= is 'FULL' or 'NORMAL', not {synchronous!r}")
         self.path: str = os.fspath(path)
         self._synchronous = synchronous
+        self._codec = codec
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -115,7 +125,7 @@ class SqliteStore(DatabaseStore):
             if self._closed:
                 raise RuntimeError(f"the store {self.path} is closed; nothing was written")
             if self._thread is None:
-                work = _Worker(self.path, self._synchronous, self._jobs)
+                work = _Worker(self.path, self._synchronous, self._jobs, self._codec)
                 self._thread = threading.Thread(target=work.run, name="lutumpy-sqlite", daemon=True)
                 self._thread.start()
             self._jobs.put(job)
@@ -180,8 +190,15 @@ class SqliteStore(DatabaseStore):
 class _Worker:
     """What the thread does. It doesn't know the store, so that a dropped store can end it."""
 
-    def __init__(self, path: str, synchronous: str, jobs: queue.SimpleQueue[_Job | None]) -> None:
+    def __init__(
+        self,
+        path: str,
+        synchronous: str,
+        jobs: queue.SimpleQueue[_Job | None],
+        codec: Codec | None = None,
+    ) -> None:
         self._path = path
+        self._codec = codec
         self._synchronous = synchronous
         self._jobs = jobs
         self._connection: sqlite3.Connection | None = None
@@ -258,10 +275,12 @@ class _Worker:
         statement = self._statements.get(query.sql)
         if statement is None:
             statement = self._statements[query.sql] = query.sql.format(**_FILL)
+        values = query.values(self._codec)
         if query.many:
-            connection.executemany(statement, query.values())
+            connection.executemany(statement, values)
             return ()
-        return connection.execute(statement, query.values()).fetchall()
+        rows = connection.execute(statement, values).fetchall()
+        return rows if self._codec is None else decode_rows(rows, self._codec)
 
     def _connect(self) -> sqlite3.Connection:
         """The connection, opened when it is first needed."""

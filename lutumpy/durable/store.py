@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lutumpy.models import Message
 
-__all__ = ["OperatorStore", "SessionStore"]
+__all__ = ["SessionStore"]
 
 
 class SessionStore(Protocol):
@@ -44,7 +44,14 @@ class SessionStore(Protocol):
         ...
 
     async def claim(self, scope: str, *, lease: float = 30.0) -> Claim | Taken:
-        """Take the conversation over, unless somebody's lease is running."""
+        """Take the conversation over, unless somebody's lease is running.
+
+        The store's clock says whether it is. A lease that ends further off than it is long, by a
+        clock that ran ahead, is not believed.
+
+        Raises:
+            ValueError: the lease is longer than an hour.
+        """
         ...
 
     async def renew(self, claim: Claim) -> None:
@@ -182,40 +189,4 @@ class SessionStore(Protocol):
 
     def events(self, scope: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
         """The events behind number `after`, and those that come; it never ends by itself."""
-        ...
-
-
-class OperatorStore(SessionStore, Protocol):
-    """What the stores of this library do for whoever operates them, beside `SessionStore`.
-
-    A `DurableLoop` needs none of it, so a store of your own needn't have it.
-    """
-
-    async def resolve(
-        self,
-        scope: str,
-        call_id: str,
-        decision: Literal["happened", "did_not_happen"],
-        *,
-        by: str,
-        output: JsonValue = None,
-    ) -> None:
-        """Say what became of a call whose outcome was not known (rule P8).
-
-        A call that did not happen is forgotten. One that happened is told to the model: in its own
-        result, where the round is still open and there is an output; else as a message before the
-        next turn. An equal call of an answer that was made before that is refused; one of a later
-        answer is a new call.
-
-        Args:
-            scope: The conversation's id.
-            call_id: The call.
-            decision: What became of it.
-            by: Who says so.
-            output: What the call gave, as JSON values, where that is known.
-
-        Raises:
-            StoreError: `decision`: no such call is unresolved, or the output isn't JSON.
-            ValueError: the decision is another word, or a call that didn't happen has an output.
-        """
         ...

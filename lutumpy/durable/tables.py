@@ -7,7 +7,8 @@
 #
 #   sessions    the head of each conversation; its state, counts, fence and lease
 #   items       the committed items: appended, never changed
-#   records     of each round: what was decided and done. A marker is a record without a value
+#   records     of the open round: what was decided and done. A marker is a record without a value
+#   rounds      past rounds: where the conversation stood behind each, and its calls with effects
 #   unresolved  calls of unknown outcome that nobody has decided
 #   inbox       messages and decisions from outside
 #   events      of loops with `events=True`
@@ -16,47 +17,44 @@
 # `{lock}` locks the row that was selected, and `{key}` is text that is compared character by
 # character: a database fills them in.
 #
-# Records, events, and what was taken of the inbox stay as history. What a round reads and writes
-# must not depend on it (rule P22): each query of a round goes through a primary key, or through an
-# index that has only what isn't history yet.
+# Past rounds, events, and what was taken of the inbox stay as history. What a round reads and
+# writes must not depend on it (rule P22): each query of a round goes through a primary key, or
+# through an index that has only what isn't history yet. Records go with the commit of their round:
+# all that is needed of them is in the items then, or in `rounds`.
+#
+# A column that a later version added has a default or may be NULL: a program of the version before,
+# which has its tables open while they are migrated, goes on writing to them (`migrations.py`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
-from datetime import datetime, timezone
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from lutumpy import TakenOverError
-from lutumpy.durable.types import Claim, Counts
+from lutumpy.durable.checks import LONGEST_LEASE
+from lutumpy.durable.codecs import Codec, as_stored
+from lutumpy.durable.columns import key_of, read, whole
+from lutumpy.durable.types import Claim
 from lutumpy.errors import StoreError
 
 __all__ = [
+    "INDEXES",
+    "LEASED",
+    "NOTIFY",
     "SCHEMA",
+    "SET_STATUS",
     "TABLES",
-    "VERSION",
     "Operation",
     "Query",
     "Rows",
     "check",
-    "check_version",
-    "dump_counts",
+    "is_believed",
     "items_of",
     "known",
-    "load_counts",
     "lock",
     "lock_fences",
-    "moment",
-    "moment_or_none",
-    "original",
-    "prepare",
-    "storable",
     "unknown",
-    "write",
 ]
-
-VERSION = 1
-"""The version of the tables."""
 
 T = TypeVar("T")
 Rows: TypeAlias = "Sequence[tuple[Any, ...]]"
@@ -75,11 +73,11 @@ class Query(NamedTuple):
     parameters: Sequence[Any] = ()
     many: bool = False
 
-    def values(self) -> list[Any]:
-        """The parameters as every database takes them."""
+    def values(self, codec: Codec | None = None) -> list[Any]:
+        """The parameters as every database takes them, content encoded."""
         if self.many:
-            return [[*map(storable, row)] for row in self.parameters]
-        return [*map(storable, self.parameters)]
+            return [[as_stored(value, codec) for value in row] for row in self.parameters]
+        return [as_stored(value, codec) for value in self.parameters]
 
 
 Operation: TypeAlias = Generator[Query, Rows, T]
@@ -90,52 +88,72 @@ SCHEMA = (
         scope {key} PRIMARY KEY, items BIGINT NOT NULL, digest TEXT NOT NULL, round BIGINT NOT NULL,
         state TEXT NOT NULL, counts TEXT NOT NULL, fence BIGINT NOT NULL, lease_until {real},
         status TEXT NOT NULL, waiting_since {real}, next_event BIGINT NOT NULL,
-        updated {real} NOT NULL)""",
+        updated {real} NOT NULL, long_name TEXT, created {real}, status_since {real}, lease {real},
+        ready_at {real} NOT NULL DEFAULT 0, attempts BIGINT NOT NULL DEFAULT 0, last_error TEXT,
+        task BIGINT NOT NULL DEFAULT 0, task_round BIGINT NOT NULL DEFAULT 0)""",
     """CREATE TABLE IF NOT EXISTS {t}items (
         scope {key} NOT NULL, seq BIGINT NOT NULL, item TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
     """CREATE TABLE IF NOT EXISTS {t}records (
         scope {key} NOT NULL, round BIGINT NOT NULL, name {key} NOT NULL, begun_fence BIGINT,
-        value TEXT, at {real} NOT NULL, PRIMARY KEY (scope, round, name))""",
+        value TEXT, at {real} NOT NULL, long_name TEXT, tries BIGINT,
+        PRIMARY KEY (scope, round, name))""",
+    """CREATE TABLE IF NOT EXISTS {t}rounds (
+        scope {key} NOT NULL, round BIGINT NOT NULL, task BIGINT NOT NULL,
+        task_round BIGINT NOT NULL, items BIGINT NOT NULL, digest TEXT NOT NULL,
+        state TEXT NOT NULL, counts TEXT NOT NULL, effects TEXT, at {real} NOT NULL,
+        PRIMARY KEY (scope, round))""",
+    # `forgotten_after` is written by nobody; programs of version 1 name it in a statement.
     """CREATE TABLE IF NOT EXISTS {t}unresolved (
         scope {key} NOT NULL, round BIGINT NOT NULL, call_id {key} NOT NULL, call TEXT NOT NULL,
         decision TEXT, decided_by TEXT, forgotten_after BIGINT, at {real} NOT NULL,
         PRIMARY KEY (scope, round, call_id))""",
     """CREATE TABLE IF NOT EXISTS {t}inbox (
         scope {key} NOT NULL, id {key} NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, plan TEXT,
-        value TEXT NOT NULL, taken_round BIGINT, at {real} NOT NULL, PRIMARY KEY (scope, id))""",
+        value TEXT NOT NULL, taken_round BIGINT, at {real} NOT NULL, long_name TEXT,
+        PRIMARY KEY (scope, id))""",
     """CREATE TABLE IF NOT EXISTS {t}events (
         scope {key} NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL, attempt BIGINT NOT NULL,
-        delta BIGINT NOT NULL, event TEXT NOT NULL, PRIMARY KEY (scope, seq))""",
+        delta BIGINT NOT NULL, event TEXT NOT NULL, task BIGINT, task_round BIGINT, at {real},
+        PRIMARY KEY (scope, seq))""",
+)
+INDEXES = (
     "CREATE INDEX IF NOT EXISTS {index}waiting ON {t}sessions (waiting_since)",
     "CREATE INDEX IF NOT EXISTS {index}inbox_order ON {t}inbox (scope, seq)",
     """CREATE INDEX IF NOT EXISTS {index}inbox_open ON {t}inbox (scope, seq)
         WHERE taken_round IS NULL""",
     "CREATE INDEX IF NOT EXISTS {index}deltas ON {t}events (scope, round) WHERE delta = 1",
+    "CREATE INDEX IF NOT EXISTS {index}ready ON {t}sessions (ready_at) WHERE status = 'open'",
+    "CREATE INDEX IF NOT EXISTS {index}by_status ON {t}sessions (status, scope)",
+    """CREATE INDEX IF NOT EXISTS {index}unresolved_open ON {t}unresolved (at, scope)
+        WHERE decision IS NULL""",
 )
-TABLES = ("items", "records", "unresolved", "inbox", "events", "sessions")
+TABLES = ("items", "records", "rounds", "unresolved", "inbox", "events", "sessions")
+
+_SECONDS_OF_DOUBT = 60
+LEASED = (
+    "(lease_until IS NOT NULL AND lease_until > {now} AND lease_until <= "
+    f"{{now}} + COALESCE(lease, {LONGEST_LEASE}) + {_SECONDS_OF_DOUBT})"
+)
+"""The condition that a lease runs; see `is_believed`."""
+
+SET_STATUS = (
+    "status_since = CASE WHEN COALESCE(?, status) = status THEN status_since ELSE {now} END, "
+    "status = COALESCE(?, status)"
+)
+"""Sets a status that is given twice, `None` for the one that is there."""
+NOTIFY = Query("{notify}")
+"""Says to whoever watches, at the end of the transaction, that something may be gone on with."""
 
 
-def prepare() -> Operation[None]:
-    """Make the tables where they are missing, and check their version."""
-    for statement in SCHEMA:
-        yield Query(statement)
-    yield Query(
-        "INSERT INTO {t}meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING",
-        (str(VERSION),),
-    )
-    yield Query(
-        "INSERT INTO {t}meta (name, value) VALUES ('fence', '0') ON CONFLICT (name) DO NOTHING"
-    )
-    yield from check_version()
+def is_believed(until: float | None, lease: float | None, now: float) -> bool:
+    """Whether a lease runs, by the clock of the store.
 
-
-def check_version() -> Operation[None]:
-    """Raise `StoreError` where the tables are of another release."""
-    ((version,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'version'")
-    if version != str(VERSION):
-        raise StoreError(
-            "version", f"the tables have the version {version}, this release has {VERSION}"
-        )
+    One that ends further off than it is long was written by a clock that ran ahead, and isn't
+    believed: leases only save work, and the fence keeps whoever has it from writing (rule P4).
+    """
+    if until is None or until <= now:
+        return False
+    return until <= now + (LONGEST_LEASE if lease is None else lease) + _SECONDS_OF_DOUBT
 
 
 # --- what operations share ---------------------------------------------------------------------
@@ -148,14 +166,15 @@ def lock_fences() -> Operation[int]:
     write nothing to the new one (rule P4). Taken before any conversation's lock.
     """
     ((fence,),) = yield Query("SELECT value FROM {t}meta WHERE name = 'fence'{lock}")
-    return int(fence)
+    return whole(read(fence))
 
 
 def lock(scope: str) -> Operation[tuple[Any, ...]]:
-    """Lock a conversation; its fence, round, items, digest and status."""
+    """Lock a conversation; its fence, round, items, digest, status, task and round in it."""
     found = yield Query(
-        "SELECT fence, round, items, digest, status FROM {t}sessions WHERE scope = ?{lock}",
-        (scope,),
+        "SELECT fence, round, items, digest, status, task, task_round FROM {t}sessions "
+        "WHERE scope = ?{lock}",
+        (key_of(scope),),
     )
     if not found:
         raise unknown(scope)
@@ -174,94 +193,18 @@ def check(claim: Claim) -> Operation[tuple[Any, ...]]:
 
 
 def known(scope: str) -> Operation[None]:
-    found = yield Query("SELECT 1 FROM {t}sessions WHERE scope = ?", (scope,))
+    found = yield Query("SELECT 1 FROM {t}sessions WHERE scope = ?", (key_of(scope),))
     if not found:
         raise unknown(scope)
 
 
 def items_of(scope: str, count: int) -> Operation[list[Any]]:
     rows = yield Query(
-        "SELECT item FROM {t}items WHERE scope = ? AND seq < ? ORDER BY seq", (scope, count)
+        "SELECT item FROM {t}items WHERE scope = ? AND seq < ? ORDER BY seq",
+        (key_of(scope), count),
     )
     return [read(item) for (item,) in rows]
 
 
-# --- values ----------------------------------------------------------------------------------
-
-_ESCAPED = "escaped:"
-
-
-def storable(value: Any) -> Any:
-    """A parameter as every database takes it: a text without NUL and halves of surrogate pairs.
-
-    Programs and models choose ids, and a model may write anything.
-    """
-    if not isinstance(value, str) or _is_plain(value):
-        return value
-    return _ESCAPED + json.dumps(value)
-
-
-def _is_plain(text: str) -> bool:
-    if "\0" in text or text.startswith(_ESCAPED):
-        return False
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def original(text: str) -> str:
-    """The text that `storable` escaped; the reverse of it."""
-    if not text.startswith(_ESCAPED):
-        return text
-    found: str = json.loads(text[len(_ESCAPED) :])
-    return found
-
-
 def unknown(scope: str) -> StoreError:
     return StoreError("unknown_scope", f"the store has no conversation {scope!r}")
-
-
-def write(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def read(text: str) -> Any:
-    """The value of a column with JSON; `StoreError` where it holds something else."""
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise StoreError("damaged", f"a row of the store is not JSON: {error}") from error
-
-
-def dump_counts(counts: Counts) -> str:
-    failures = [list(failure) for failure in counts.failures]
-    return write(
-        {
-            "rounds": counts.rounds,
-            "tokens": counts.tokens,
-            "failures": failures,
-            "value_retries": counts.value_retries,
-        }
-    )
-
-
-def load_counts(text: str) -> Counts:
-    data = read(text)
-    try:
-        failures = tuple([(tool, arguments, count) for tool, arguments, count in data["failures"]])
-        # Rows of earlier releases know no retries.
-        return Counts(data["rounds"], data["tokens"], failures, data.get("value_retries", 0))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError("damaged", "a row of the store holds no counts of a run") from error
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
-
-
-def moment_or_none(seconds: float | None) -> datetime | None:
-    return None if seconds is None else moment(seconds)

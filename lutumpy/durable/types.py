@@ -18,15 +18,18 @@ __all__ = [
     "Counts",
     "HeldPlan",
     "InboxEntry",
+    "PastRound",
+    "Prunable",
+    "Pruned",
     "ScopeInfo",
     "Status",
     "StoredEvent",
     "Taken",
 ]
 
-Status: TypeAlias = Literal["open", "waiting", "done"]
-"""The status of a conversation: there is something to do, a person has to decide, or the model has
-answered (or a limit was reached)."""
+Status: TypeAlias = Literal["open", "waiting", "done", "stuck"]
+"""The status of a conversation: there is something to do; a person has to decide; the model has
+answered, or a limit was reached; or its round was tried too often, and somebody has to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,10 @@ class Claim:
             no result.
         inbox: What waits, oldest first; and the decisions of the open plan.
         unresolved: The calls whose outcome is not known and that nobody has decided.
+        attempts: How often the open round was taken up without coming to an end, this time
+            included; a store that doesn't count says 0.
+        last_error: What went wrong the last time; `None` where nothing did.
+        tries: How often each call was begun again in these attempts, by the name of its record.
     """
 
     scope: str
@@ -101,6 +108,9 @@ class Claim:
     begun: frozenset[str] = frozenset()
     inbox: tuple[InboxEntry, ...] = ()
     unresolved: tuple[UnresolvedCall, ...] = ()
+    attempts: int = 0
+    last_error: str | None = None
+    tries: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,13 @@ class ScopeInfo:
         claimed_until: When the lease of the process that goes on with it ends; `None` where none
             does.
         updated: When it was last written to.
+        created: When it was taken in.
+        since: When it got its status.
+        age: Seconds since then, by the clock of the store.
+        waiting_since: Since when its plan waits for a person; `None` where none does.
+        attempts: How often its open round was taken up without coming to an end.
+        last_error: What went wrong the last time.
+        task: Which task it is in: how often the user has said something.
     """
 
     scope: str
@@ -153,6 +170,62 @@ class ScopeInfo:
     round: int
     claimed_until: datetime | None
     updated: datetime
+    created: datetime | None = None
+    since: datetime | None = None
+    age: float = 0.0
+    waiting_since: datetime | None = None
+    attempts: int = 0
+    last_error: str | None = None
+    task: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PastRound:
+    """A round that was committed, and where the conversation stood behind it.
+
+    Attributes:
+        task: Which task the next request belonged to: how often the user had said something.
+        round: How many rounds of that task there had been: 0 where the user has just said
+            something. `(task, round)` is what `OperatorStore.fork` goes back to.
+        number: The number of the round in the conversation; 0 for its beginning.
+        items: How many items were committed.
+        effects: The calls of the round whose effects are not repeated: `once` calls that were
+            begun, and idempotent ones.
+        at: When it was committed.
+    """
+
+    task: int
+    round: int
+    number: int
+    items: int
+    effects: tuple[UnresolvedCall, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed from a store.
+
+    Attributes:
+        records: Past rounds, records of them, and messages and decisions that were taken.
+        events: Events of past rounds.
+        conversations: Whole conversations.
+    """
+
+    records: int = 0
+    events: int = 0
+    conversations: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            self.records + other.records,
+            self.events + other.events,
+            self.conversations + other.conversations,
+        )
+
+
+Prunable: TypeAlias = Literal["records", "events", "conversations"]
+"""What `OperatorStore.prune` removes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class EngineError(LutumpyError, RuntimeError):
 
 
 StoreErrorKind = Literal[
-    "unknown_scope", "exists", "version", "plan", "decision", "head", "damaged"
+    "unknown_scope", "exists", "version", "plan", "decision", "head", "damaged", "codec", "round"
 ]
 """What was wrong with a request to a store; see `StoreError.kind`."""
 
@@ -85,7 +85,9 @@ class StoreError(LutumpyError, ValueError):
         kind: `unknown_scope`: it has no such conversation. `exists`: it has one already.
             `version`: another release made its tables. `plan`: no such plan is waiting. `decision`:
             a decision doesn't fit the plan. `head`: the conversation isn't where the writer thought
-            it was. `damaged`: something else than JSON stands where JSON was written.
+            it was. `damaged`: a column holds something else than was written there. `codec`: what
+            stands there can't be decoded. `round`: the conversation has no such round, or it was
+            pruned.
     """
 
     def __init__(self, kind: StoreErrorKind, message: str) -> None:

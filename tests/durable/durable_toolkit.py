@@ -190,7 +190,10 @@ class Crash(BaseException):
     """In place of SIGKILL: nothing catches it on purpose."""
 
 
-WRITES = ("record", "begin", "commit", "add_events", "claim", "release", "renew")
+WRITES = (
+    *("record", "begin", "commit", "add_events", "claim", "release", "renew"),
+    *("fail", "count_try"),
+)
 
 
 class CrashingStore:

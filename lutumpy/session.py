@@ -356,6 +356,11 @@ class Session(Ledger):
     def __repr__(self) -> str:
         return f"<Session of {len(self.transcript)} items, {self.usage.total_tokens} tokens>"
 
+    def _repr_html_(self) -> str | None:
+        from lutumpy.plain.notebooks import html_of
+
+        return html_of(self)
+
 
 def _check_transcript(transcript: Transcript | None) -> Transcript:
     """The transcript of a new session: the given one, or an empty one."""

@@ -281,6 +281,11 @@ class Message:
     ephemeral: bool = False
     verbatim: Verbatim | None = None
 
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief, brief_line
+
+        return brief_line("Message", self.role, brief(self.text), "ephemeral" * self.ephemeral)
+
     @property
     def text(self) -> str:
         """The parts as text; images and files are described."""
@@ -364,6 +369,17 @@ class AssistantTurn:
         """Whether it holds reasoning that is valid only after exactly the same history."""
         return any(type(b) is ReasoningBlock and b.signed for b in self.blocks)
 
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief, brief_line, brief_list
+
+        names = brief_list([call.name for call in self.calls], 40)
+        text = brief(self.text, 40) if self.text else ""
+        tokens = f"{self.usage.total_tokens} tokens" if self.usage.total_tokens else ""
+        calls = f"calls [{names}]" if names else ""
+        return brief_line(
+            "AssistantTurn on", self.api[:40], self.finish_reason, text, calls, tokens
+        )
+
     @property
     def empty(self) -> bool:
         """Whether there is nothing to send. Such a turn is kept, and left out of requests."""
@@ -435,6 +451,12 @@ class ToolResults:
 
     results: tuple[ResultBlock, ...]
     verbatim: Verbatim | None = None
+
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief_line, brief_list
+
+        names = [f"{result.name} {result.status}" for result in self.results]
+        return brief_line("ToolResults", f"[{brief_list(names, 100)}]")
 
 
 Item: TypeAlias = "Message | AssistantTurn | ToolResults"

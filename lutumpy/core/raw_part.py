@@ -91,7 +91,10 @@ class RawPart:
         return found
 
     def __repr__(self) -> str:
-        return f"RawPart({self.api!r}, {self.value!r}, text={self.text!r})"
+        from lutumpy.plain.brief_repr import brief, brief_line
+
+        # The value itself is the provider's, and may be large.
+        return brief_line("RawPart of", self.api[:40], brief(self.text))
 
 
 def texts_and_data(part: RawPart) -> Iterator[str | int]:

@@ -48,6 +48,9 @@ class ToolSpec:
         self.text: TextInput | None = text
         self.rendered: dict[str, bytes] = {}
 
+    def __repr__(self) -> str:
+        return f"<ToolSpec {self.name}>"
+
 
 class ToolOffering:
     """The tools of one turn, as an adapter sees them.
@@ -104,3 +107,9 @@ class ToolOffering:
         self.has_text_tools: bool = any(spec.text is not None for spec in (*listed, *deferred))
         self.rendered: dict[str, bytes] = {}
         self.listed: dict[str, list[dict[str, Any]]] = {}
+
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief_list
+
+        names = brief_list([spec.name for spec in self.specs], 70) or "no tools"
+        return f"<ToolOffering {self.mode}: {names}>"

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,6 +19,7 @@ from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import LoopResult
 from lutumpy.models import ToolMetadata, dump_turn
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.streaming import Completed
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
 from lutumpy.durable.types import Taken
 from lutumpy.loops import LoopResult
+from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Head
+from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

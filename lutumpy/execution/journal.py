@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from lutumpy import CallTicket, ToolResult
 from lutumpy.execution.results import ExecutionResult
+from lutumpy.plain.values import dataclass
 
 __all__ = ["Begun", "CallJournal"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
+from lutumpy.plain.values import dataclass
 from lutumpy.tools import RESULT_READERS, HasMetadata, failed_result, is_for_the_model
 
 if TYPE_CHECKING:

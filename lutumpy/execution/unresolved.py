@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from lutumpy import ToolMetadata
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.tools import call_arguments, final_arguments
 
 if TYPE_CHECKING:

@@ -49,7 +49,9 @@ class Changes:
         return hash(tuple(self.values))
 
     def __repr__(self) -> str:
-        return ", ".join([f"{name}={value!r}" for name, value in self.values.items()])
+        from lutumpy.plain.brief_repr import brief, brief_list
+
+        return brief_list([f"{name}={brief(held, 40)}" for name, held in self.values.items()], 80)
 
 
 UNCHANGED: Any = Unchanged()
@@ -88,7 +90,9 @@ class RunNormally(Generic[I_co]):
             return "RunNormally()"
         if isinstance(self.input, Changes):
             return f"RunNormally.edited({self.input!r})"
-        return f"RunNormally(input={self.input!r})"
+        from lutumpy.plain.brief_repr import brief
+
+        return f"RunNormally(input={brief(self.input)})"
 
 
 @dataclass(frozen=True, slots=True)

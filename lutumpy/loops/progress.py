@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
@@ -10,6 +9,7 @@ from typing_extensions import TypeVar
 from lutumpy import ApprovalRequest, HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops.result import LoopResult
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "LoopEnded",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
 from lutumpy import AssistantTurn, LutumpyError, ToolResult, TurnResult, Usage
+from lutumpy.plain.brief_repr import brief, brief_line
+from lutumpy.plain.notebooks import html_of
+from lutumpy.plain.values import dataclass
 
 __all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError", "stop_reason"]
 
@@ -67,6 +70,16 @@ class LoopResult(Generic[V_co]):
     result: TurnResult[V_co] | None = field(default=None, repr=False)
     value: V_co | None = None
     value_error: str | None = None
+
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f"value={brief(self.value, 40)}"
+        if self.value_error is not None:
+            value = f"no value: {brief(self.value_error, 40)}"
+        counts = f"{self.rounds} rounds {self.usage.total_tokens} tokens"
+        return brief_line("LoopResult", self.stopped_by, brief(self.text, 30), counts, value)
+
+    def _repr_html_(self) -> str | None:
+        return html_of(self)
 
 
 class UncommittedRoundError(LutumpyError, RuntimeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypedDict, TypeVar
@@ -22,6 +21,7 @@ from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.values import dataclass
 from lutumpy.tools import ByTool, ProviderSettings, extends
 
 __all__ = [

@@ -107,7 +107,7 @@ def render(
     rows = rows_of(timeline.steps)
     tokens = sum([row.total for row in rows])
     return (
-        _load_templates()
+        load_templates()
         .get_template("page.html.j2")
         .render(
             title=title,
@@ -243,7 +243,7 @@ def _choose_jumps(steps: int) -> range:
 
 
 @cache
-def _load_templates() -> Environment:
+def load_templates() -> Environment:
     # `finalize` gets every value before it is escaped, so hidden characters can't get through even
     # where a template forgot the filter `shown`.
     environment = Environment(

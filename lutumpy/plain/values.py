@@ -191,12 +191,13 @@ def _init(cls: Any, fields: Fields, kw_only: bool) -> Callable[..., Any]:
 
 
 def _repr(fields: Fields) -> Callable[..., Any]:
-    shown = [name for name, field in fields.items() if field.repr]
-
     @recursive_repr()
     def __repr__(self: Any) -> str:
-        values = [f"{name}={getattr(self, name)!r}" for name in shown]
-        return f"{type(self).__qualname__}({', '.join(values)})"
+        from lutumpy.plain.brief_repr import (
+            brief_value,  # programs that show no value don't load it
+        )
+
+        return brief_value(self, fields)
 
     return __repr__
 

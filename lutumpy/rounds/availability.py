@@ -83,7 +83,10 @@ class ToolAvailability(Generic[TS]):
         return tuple(dict.fromkeys([*toolset.default_selectors(), *extra]))
 
     def __repr__(self) -> str:
-        return f"ToolAvailability.{self.mode}({', '.join(map(repr, self.selectors))})"
+        from lutumpy.plain.brief_repr import brief_list
+
+        names = brief_list([selector.name for selector in self.selectors], 70)
+        return f"<ToolAvailability {self.mode}: {names}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolAvailability):
@@ -133,7 +136,9 @@ class SearchAvailability(ToolAvailability[TS]):
         return hash((self.mode, self.selectors))
 
     def __repr__(self) -> str:
-        loaded = ", ".join(map(repr, self.selectors))
+        from lutumpy.plain.brief_repr import brief_list
+
+        loaded = brief_list([selector.name for selector in self.selectors], 70)
         return f"<{loaded} available, {len(self.deferred)} tools to be found>"
 
 

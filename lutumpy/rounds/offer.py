@@ -150,8 +150,10 @@ class Offer(OfferedTools[C_co]):
         return Reader(self, decoder, target, TurnResult)
 
     def __repr__(self) -> str:
-        names = ", ".join([s.name for s in self.selectors])
-        return f"<Offer of {self.toolset.__name__}: {names or 'no tools'}; {self.mode}>"
+        from lutumpy.plain.brief_repr import brief_line, brief_list
+
+        names = brief_list([selector.name for selector in self.selectors], 60) or "no tools"
+        return brief_line("Offer of", f"{self.toolset.__name__}: {names}; {self.mode}")
 
 
 def make_offer(

@@ -42,6 +42,17 @@ class TurnResult(Generic[V_co]):
     value: V_co | None = None
     value_error: str | None = None
 
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief, brief_line
+
+        turn, value = self.turn, ""
+        if self.value is not None:
+            value = f"value={brief(self.value, 40)}"
+        elif self.value_error is not None:
+            value = f"no value: {brief(self.value_error, 40)}"
+        tokens = f"{turn.usage.total_tokens} tokens"
+        return brief_line("TurnResult", turn.finish_reason, brief(turn.text, 40), tokens, value)
+
     @property
     def text(self) -> str:
         """The text of the answer."""

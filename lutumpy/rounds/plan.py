@@ -497,3 +497,8 @@ class ToolRoundPlan(OpenRound[C_co]):
             decided += f", {len(self.held)} held"
         counts = f"{len(self.pending)} pending, {decided}, {len(self.issues)} issues"
         return f"<ToolRoundPlan {state}: {counts}>"
+
+    def _repr_html_(self) -> str | None:
+        from lutumpy.plain.notebooks import html_of
+
+        return html_of(self)

@@ -74,9 +74,16 @@ class ToolRound(OpenRound[C_co]):
         return ToolRoundArityError(expected, names, len(self.issues))
 
     def __repr__(self) -> str:
-        names = ", ".join([c.metadata.name for c in self.calls])
+        from lutumpy.plain.brief_repr import brief_list
+
+        names = brief_list([call.metadata.name for call in self.calls], 60)
         state = self._closed or "open"
         counts = f"{len(self.issues)} issues"
         if self.approvals:
             counts += f", {len(self.approvals)} to approve"
         return f"<ToolRound {state}: calls [{names}], {counts}>"
+
+    def _repr_html_(self) -> str | None:
+        from lutumpy.plain.notebooks import html_of
+
+        return html_of(self)

@@ -71,6 +71,15 @@ class _RunningStream(Generic[C, R]):
         # `None` once the cost is counted.
         self._unfinished: UnfinishedRequest | None = unfinished
 
+    def __repr__(self) -> str:
+        if self._reader is None:
+            state = "not entered"
+        elif self._outcome is _UNSET:
+            state = "open" if self._unfinished is not None else "left early"
+        else:
+            state = "read to its end"
+        return f"<{type(self).__name__} {state}>"
+
     @property
     def outcome(self) -> R:
         """What `collect()` would have returned; there when the stream was read to its end.

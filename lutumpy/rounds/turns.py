@@ -123,6 +123,17 @@ class _Turn(Generic[C, W]):
         self._value_tool = value_tool
         self._offering = offering
 
+    def __repr__(self) -> str:
+        from lutumpy.plain.brief_repr import brief, brief_line, brief_list
+
+        llm: Any = self._llm
+        model = getattr(llm, "model", None)
+        name = brief(model, 40) if isinstance(model, str) else "a model"
+        api = str(getattr(llm, "api", type(llm).__name__))
+        if self._offering is not None:
+            name += f" with [{brief_list([spec.name for spec in self._offering.specs], 40)}]"
+        return brief_line(f"{type(self).__name__} on", api, f"{name}, not sent")
+
     async def _collect(self, *, staged: bool) -> Any:
         transcript = self._session.transcript
         begun = begin_request(transcript)

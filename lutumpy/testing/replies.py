@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
+
+from lutumpy.plain.values import dataclass
 
 __all__ = ["FINISHES", "Call", "Failure", "Reply", "read_script", "split_text"]
 

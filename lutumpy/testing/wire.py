@@ -19,13 +19,13 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from lutumpy.apis import Api, api_row, by_name, serves, serving
 from lutumpy.errors import Problem
 from lutumpy.plain.safe_text import safe_str
+from lutumpy.plain.values import dataclass
 from lutumpy.testing.api_server import CREATE, ApiServer
 from lutumpy.testing.host_place import HostPlace, places_of
 from lutumpy.testing.own_words import OwnWords
@@ -162,6 +162,10 @@ class WireServer:
         }
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        where = "not running" if self._thread is None else f"at {self.url}"
+        return f"<WireServer {where}, {len(self._requests)} requests>"
 
     @property
     def url(self) -> str:

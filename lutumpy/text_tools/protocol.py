@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from lutumpy import ToolDef
+from lutumpy.plain.values import dataclass
 
 __all__ = [
     "CallSpeller",

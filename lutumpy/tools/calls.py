@@ -22,7 +22,6 @@ from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
 from lutumpy.errors import InvalidArgumentsError
-from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.arguments import ArgumentRepair
 from lutumpy.tools.compiled import CompiledTool
@@ -93,7 +92,10 @@ class BaseToolCall:
         self.equal_to = None
 
     def __repr__(self) -> str:
-        return f"<ToolCall {self.metadata.name} {self.metadata.id} {safe_repr(self.input)}>"
+        from lutumpy.plain.brief_repr import brief, brief_line
+
+        metadata = self.metadata
+        return brief_line("ToolCall", metadata.name, metadata.id[:24], brief(self.input))
 
     def __reduce__(self) -> tuple[Any, ...]:
         reduced: tuple[Any, ...] = import_module(_PICKLING).reduce_call(self)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from lutumpy.plain.values import dataclass
 
 __all__ = ["Operation", "Repair", "RepairKind"]
 

@@ -59,8 +59,13 @@ def brief_line(kind: str, *parts: str) -> str:
 
 
 def brief_value(value: Any, fields: Mapping[str, Field[Any]]) -> str:
-    """The `repr` of a value: its fields that aren't as usual, as far as there is room."""
+    """The `repr` of a value: all its fields, or the first of those that aren't as usual."""
     name = type(value).__qualname__
+    whole = ", ".join(
+        [f"{key}={brief(getattr(value, key))}" for key, field in fields.items() if field.repr]
+    )
+    if len(name) + len(whole) + len("()") <= MOST:
+        return f"{name}({whole})"
     text, room = "", MOST - len(name) - len(f"(, {MARK})")
     for key, field in fields.items():
         held = getattr(value, key)

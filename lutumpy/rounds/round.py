@@ -8,7 +8,7 @@ from typing_extensions import TypeVar
 
 from lutumpy.errors import ToolRoundArityError
 from lutumpy.rounds.open_answer import OpenAnswer
-from lutumpy.rounds.plan import OpenRound
+from lutumpy.rounds.open_round import OpenRound
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
 
@@ -82,8 +82,3 @@ class ToolRound(OpenRound[C_co]):
         if self.approvals:
             counts += f", {len(self.approvals)} to approve"
         return f"<ToolRound {state}: calls [{names}], {counts}>"
-
-    def _repr_html_(self) -> str | None:
-        from lutumpy.plain.notebooks import html_of
-
-        return html_of(self)

@@ -239,10 +239,20 @@ class Editor:
         self._take_away(path)
 
     def insert(self, path: Path, value: Any) -> None:
-        """Put a new entry before the one that stood at a path, or at the list's end."""
+        """Put a new entry before the one that stood at a path, or at the list's end.
+
+        Where equal ones stand, it goes behind them, which leaves the same list: a patch that adds
+        an entry before an equal one is taken for one that was applied already.
+        """
         self._touched.add(int(path[0]))
         shifts = self._shifts_of(path)
-        self._carry_out({"op": "add", "path": pointer(self._path_now(path)), "value": value})
+        place = self._path_now(path)
+        entries: Any = self.get(path[:-1]) if len(path) > 1 else self.document
+        at = int(place[-1])
+        while at < len(entries) and json_values.equal(entries[at], value):
+            at += 1
+        place = (*place[:-1], at)
+        self._carry_out({"op": "add", "path": pointer(place), "value": value})
         self._record_shift(shifts, int(path[-1]), 1)
 
     def move(self, source: Path, path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import itertools
+import random
 from typing import Any
 
 import pytest
+from profiles import examples
 
-from lutumpy import InvalidToolConstraints, LutumpyError, RawPart, Transcript
+from lutumpy import InvalidToolConstraints, LutumpyError, RawPart, Transcript, TranscriptError
 from lutumpy.adapters.ollama import OllamaChat
 from lutumpy.apis import serving
-from lutumpy.doctor import check_messages, propose_repairs
+from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.ollama.spelling import SPELLING
 from lutumpy.models import ToolOffering, ToolSpec
@@ -28,7 +30,7 @@ VALUES: list[Any] = [
     [{"function": {"name": "look", "arguments": {}}}], [{"function": {"name": 1, "arguments": "x"}}], [{"function": {}}],
     [{"function": None}], [{"id": 3, "function": {"name": "look", "arguments": {}}}], {"function": {"name": "look", "arguments": {}}},
 ]  # fmt: skip
-CALL = {
+CALL: dict[str, Any] = {
     "role": "assistant",
     "content": "",
     "tool_calls": [{"function": {"name": "look", "arguments": {"a": 1}}}],
@@ -96,6 +98,36 @@ def test_whatever_is_broken_is_told_and_mending_raises_nothing() -> None:
             {"format": value}, {"think": value}, {"options": value}, {"stream": value}, {"model": value}, {"odd": value},
         ):  # fmt: skip
             rules.check_request({"model": "m", "messages": HISTORY, **body})
+
+
+def test_repairs_fit_beside_each_other_where_an_entry_is_added_before_an_equal_one() -> None:
+    """A user's message with calls becomes two, the second as the one behind it."""
+    written = {"name": "look", "arguments": '{"a": 1}'}
+    user = {"role": "user", "content": "u", "images": ["aGk="]}
+    for role, more in (("user", ()), ("sage", HISTORY[4:]), ("user", HISTORY[4:])):
+        history = [{**user, "role": role, "tool_calls": [written]}, CALL, HISTORY[3], *more]
+        repairs = propose_repairs(API, history)
+        assert "convert_message" in [repair.kind for repair in repairs]
+        mended = apply_repairs(history, repairs)
+        assert propose_repairs(API, mended) == []
+        with pytest.raises(TranscriptError, match="doesn't fit"):
+            apply_repairs(mended, repairs)
+
+
+def test_repairs_of_whatever_is_broken_fit_the_history_that_they_were_made_for() -> None:
+    rng = random.Random(25)
+    for _ in range(examples(400)):
+        history = copy.deepcopy(HISTORY)
+        for _ in range(rng.randint(1, 4)):
+            chance, place = rng.random(), rng.randrange(len(history))
+            if chance < 0.6:
+                history[place][rng.choice(KEYS)] = copy.deepcopy(rng.choice(VALUES))
+            elif chance < 0.8:
+                history.insert(place, copy.deepcopy(rng.choice(history)))
+            elif len(history) > 1:
+                history.pop(place)
+        mended = apply_repairs(history, propose_repairs(API, history))
+        assert propose_repairs(API, mended) == []
 
 
 def test_parts_for_this_api_are_held_against_its_rules() -> None:

@@ -20,6 +20,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from lutumpy.tools.schema_size import SchemaTargets, check_weight
@@ -108,7 +109,8 @@ class SchemaWork:
             elif key not in counts:
                 # What leads back to itself, for the same part, counts no further.
                 counts[key] = 1
-                below = list(self._pairs_below(*pair))
+                # Patterns and properties alone may be millions of pairs.
+                below = list(islice(self._pairs_below(*pair), _MOST_PAIRS + 1))
                 stack.append((pair, below))
                 stack += [(one, None) for one in below]
                 if len(counts) + len(stack) > _MOST_PAIRS:
@@ -146,6 +148,8 @@ def _count_errors(node: Any, part: Any, few_names: int) -> int:
         count += 1
     elif isinstance(part, dict):
         count += sum([name not in part for name in required if isinstance(name, str)])
+    if "propertyNames" in node and isinstance(part, dict):
+        count += len(part)  # each name that fails gives one with a copy of the whole object
     for key in _LISTS_OF_NAMES:
         count += sum([len(_as_list(names)) for names in _as_map(node.get(key)).values()])
     return max(count, 1)

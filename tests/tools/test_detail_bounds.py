@@ -11,6 +11,7 @@ import sys
 from typing import Annotated, Any, Literal, Union
 
 import pytest
+from counting import functions_entered
 from pydantic import BaseModel, Field, create_model
 
 from lutumpy import (
@@ -153,6 +154,7 @@ from lutumpy import DynamicTool, InvalidArgumentsError, ToolMetadata, Toolset
 
 names = [f"n{number}" for number in range(4000)]
 values = [{"a": "x" * 400_000}, {"a": list(range(30_000))}, {"b": {"a": "x" * 400_000}}]
+values.append({f"key {number}": "x" * 90 for number in range(4000)})
 schemas = [
     {"required": names},
     {"anyOf": [{"required": names}, {"required": names[::-1]}]},
@@ -160,6 +162,7 @@ schemas = [
     {"dependentRequired": {"a": names}, "required": ["n"]},
     {"allOf": [{"required": [name]} for name in names[:1000]]},
     {"propertyNames": {"maxLength": 0}, "minProperties": 3},
+    {"allOf": [{"propertyNames": {"pattern": "^[a-z]$"}}], "additionalProperties": False},
 ]
 toolsets = [
     Toolset.of("It", [DynamicTool("it", "A tool.", {"type": "object", **schema})])
@@ -187,6 +190,18 @@ def test_many_missing_names_make_no_copies_of_the_arguments_C3() -> None:
     )
     megabytes = int(ran.stdout) // (1024 if sys.platform == "darwin" else 1)
     assert megabytes < 300  # gigabytes, if each missing name had a copy
+
+
+def test_patterns_for_many_properties_are_not_counted_one_by_one_C3() -> None:
+    patterns = {f"^k{number}": {"type": "integer"} for number in range(300)}
+    toolset = Toolset.of(
+        "It", [DynamicTool("it", "A tool.", {"type": "object", "patternProperties": patterns})]
+    )
+    told: list[str] = []
+    value = {f"k{number}": "x" for number in range(3000)}
+    entered = functions_entered(lambda: told.append(refusal(toolset, value))).total()
+    assert entered < 300_000  # of 900,000 pairs, which were listed twice
+    assert told == ["arguments: they don't fit the schema, or are nested too deeply for it"]
 
 
 def test_missing_names_are_listed_in_the_order_of_the_schema_C3() -> None:

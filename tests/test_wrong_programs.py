@@ -6,6 +6,7 @@ What checkers do see is in `tests/typing/refuse_programs.py`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -185,3 +186,12 @@ def test_a_tool_that_the_union_leaves_out_D9() -> None:
         class Bad(Toolset[ToolCall[GetUser, User]]):
             get_user = tool(GetUser)
             delete_user = tool(DeleteUser, output=None)
+
+
+def test_a_whole_program_has_at_most_ninety_lines() -> None:
+    """The support agent of the docs: toolsets, hooks, an approval, a redaction, all typed."""
+    page = (Path(__file__).parent.parent / "docs" / "support_agent.md").read_text(encoding="utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    lines = [line for line in program.splitlines() if line.strip()]
+    assert len(lines) <= 90
+    assert max(map(len, lines)) <= 100

@@ -65,6 +65,8 @@ def wrong_parameters(
         if parameter.kind is parameter.VAR_KEYWORD or name == "metadata" or name in known:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 yield f"{name!r} must be usable by name"
+            elif name in known and parameter.kind is not parameter.VAR_KEYWORD:
+                yield from _wrong_type(function, parameter, tool)
         elif parameter.kind is parameter.VAR_POSITIONAL:
             yield f"name the parameters that it needs in place of {parameter}"
         elif name in tool.skipped:
@@ -77,6 +79,31 @@ def wrong_parameters(
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             has = f"it has ({', '.join(known)}){hint}"
             yield f"the tool {tool.definition.name!r} has no parameter {name!r}; {has}"
+
+
+def _wrong_type(function: Any, parameter: inspect.Parameter, tool: CompiledTool) -> Iterator[str]:
+    """Whether a parameter is annotated with a class that the tool's own can't be.
+
+    Only classes are compared: what else an annotation says is a type checker's business.
+    """
+    field = next(key for key, name in tool.keyword_names.items() if name == parameter.name)
+    given = tool.input_type.model_fields[field].annotation
+    wanted = _resolve(function, parameter.annotation)
+    if get_origin(wanted) is Annotated:
+        wanted = get_args(wanted)[0]
+    if not isinstance(given, type) or not isinstance(wanted, type) or get_origin(wanted):
+        return
+    if wanted in (parameter.empty, Any) or getattr(wanted, "_is_protocol", False):
+        return
+    try:
+        fits = issubclass(given, wanted) or (given is int and wanted in (float, complex))
+    except TypeError:  # a `TypedDict` has no subclasses that can be asked for
+        return
+    if not fits:
+        yield (
+            f"`{parameter.name}: {_type_name(wanted)}` is not the parameter of "
+            f"{tool.definition.name!r}, which is {_type_name(given)}"
+        )
 
 
 def mixed_names(signature: inspect.Signature, tool: CompiledTool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import (
     Any,
     Concatenate,
     Generic,
+    Literal,
     Protocol,
     TypeAlias,
     Union,
@@ -107,6 +108,16 @@ class OnFunction(Protocol[P, O]):
     def __call__(self, hook: ToolHook[BaseModel, O], /) -> ToolHook[BaseModel, O]: ...
 
 
+class OnParts(Protocol[O]):
+    """Registers one function that names some parameters of a tool, and returns it.
+
+    To a checker it may take anything: Python has no type for "some of these parameters". Names and
+    types are checked when it is registered.
+    """
+
+    def __call__(self, hook: Callable[..., Decides[O]], /) -> Callable[..., Decides[O]]: ...
+
+
 class ToolHooks(Generic[TS]):
     """The hooks of a toolset.
 
@@ -173,6 +184,32 @@ class ToolHooks(Generic[TS]):
         return twin
 
     @overload
+    def with_on(
+        self, selector: FunctionSelector[TS, P, O], hook: Callable[..., Decides[O]]
+    ) -> Self: ...
+    @overload
+    def with_on(self, selector: Selector[TS, I, O], hook: ToolHook[I, O]) -> Self: ...
+    @overload
+    def with_on(
+        self, selector: DynamicGroup[TS], hook: ToolHook[DynamicInput, DynamicOutput]
+    ) -> Self: ...
+    def with_on(self, selector: Selector[TS, Any, Any] | DynamicGroup[TS], hook: Any) -> Self:
+        """A new registry with this function for one tool too; this one stays as it is.
+
+        So that policies are put together in a chain: `hooks.with_on(Bank.pay, limit)`. The function
+        of a tool that is a function may name just the parameters that it wants, as with
+        `on(..., partial=True)`.
+
+        Raises:
+            HookRegistrationError: as `on` does.
+        """
+        twin = self._copy()
+        twin.on(selector)(hook)
+        return twin
+
+    @overload
+    def on(self, selector: FunctionSelector[TS, P, O], *, partial: Literal[True]) -> OnParts[O]: ...
+    @overload
     # The overloads overlap: a function's selector is a selector too. The first one matches.
     def on(  # type: ignore[overload-overlap]
         self, selector: FunctionSelector[TS, P, O]
@@ -181,12 +218,19 @@ class ToolHooks(Generic[TS]):
     def on(self, selector: Selector[TS, I, O]) -> OnTool[I, O]: ...
     @overload
     def on(self, selector: DynamicGroup[TS]) -> OnTool[DynamicInput, DynamicOutput]: ...
-    def on(self, selector: Selector[TS, Any, Any] | DynamicGroup[TS]) -> Any:
+    def on(
+        self, selector: Selector[TS, Any, Any] | DynamicGroup[TS], *, partial: bool = False
+    ) -> Any:
         """Decorator: register one function for one tool, nested ones included.
 
         The hook takes (metadata, input). For a tool that is a function it may also take
         (metadata, ...) with the parameters of that function. Given a `dynamic()` place, it decides
         the calls of every tool that fills the place, now or later.
+
+        Args:
+            selector: The tool, or the place.
+            partial: For type checkers alone: the hook names just the parameters of the function
+                that it wants. They know its output then; its names and types are checked here.
 
         Raises:
             HookRegistrationError: the selector is not a tool of this toolset; or the hook takes

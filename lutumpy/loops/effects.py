@@ -95,7 +95,7 @@ class Effects(Protocol):
         """The plan."""
 
     def ask(self, approve: Callback, request: ApprovalRequest, number: int) -> Any:
-        """What `approve` says about the request."""
+        """What a callback says about a request for approval, or about a call that is held."""
 
     def execute(self, pending: PendingCalls) -> Any:
         """One result for each call, in their order."""

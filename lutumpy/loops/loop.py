@@ -27,7 +27,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from lutumpy import (
     ApprovalRequest,
@@ -277,6 +277,7 @@ class Loop:
         try:
             if isinstance(opened, ToolRound):
                 plan = yield from self._decide_calls(opened)
+            plan = yield from self._decide_held(plan)
             _refuse_held(plan)
             if isinstance(plan, ToolRoundPlan):
                 calls = (plan.pending, plan.handled, plan.rejected)
@@ -312,6 +313,22 @@ class Loop:
             return decoded
         plan: OpenRound = yield self._effects.decide(decoded, hooks, number)
         return plan
+
+    def _decide_held(self, plan: OpenRound) -> Generator[Any, Any, OpenRound]:
+        """Have somebody decide the calls that hooks hold, if there is anybody to ask."""
+        decide_held = self._settings.decide_held
+        held: Sequence[BaseToolCall] = getattr(plan, "held", ())
+        if decide_held is None or not held:
+            return plan
+        decisions: dict[str, Any] = {}
+        for call in held:
+            decisions[call.metadata.id] = yield self._effects.ask(
+                decide_held, cast("Any", call), self.rounds + 1
+            )
+        decided: OpenRound = cast("ToolRoundPlan[Any]", plan).decide(
+            decisions, by=_name_of(decide_held)
+        )
+        return decided
 
     def _answer_requests(
         self, requests: Sequence[ApprovalRequest]
@@ -420,6 +437,11 @@ def _failure_key(metadata: ToolMetadata) -> FailureKey:
     return metadata.name, json_values.canonical_arguments(metadata.arguments)
 
 
+def _name_of(function: Any) -> str:
+    """How the audit of a plan names who decided."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
 def _last_text(session: Session) -> str:
     """What the model wrote in its last turn."""
     turns = session.turns()
@@ -432,6 +454,7 @@ def _refuse_held(plan: OpenRound) -> None:
     if held:
         names = ", ".join([f"{call.metadata.name} ({call.metadata.id})" for call in held])
         raise HookError(
-            f"a hook holds {names} for a person, and this loop can't wait for one: a DurableLoop "
-            "of lutumpy.durable can; nothing was run, the round is still open"
+            f"a hook holds {names} for a person, and this loop can't wait for one: give it "
+            "decide_held=, or take a DurableLoop of lutumpy.durable, which can; nothing was run, "
+            "the round is still open"
         )

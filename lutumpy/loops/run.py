@@ -44,6 +44,7 @@ async def run_tools(
     dispatch: Dispatcher[TS] | None = None,
     hooks: ToolHooks[TS] | Policy[C] | None = None,
     approve: AskApproval | None = None,
+    decide_held: Policy[C] | None = None,
     max_rounds: int = 15,
     output: type[V] | None = None,
     on_progress: Callable[[LoopEvent[C]], Awaitable[None] | None] | None = None,
@@ -67,6 +68,9 @@ async def run_tools(
             request; or a plain policy, a callable `call -> RunNormally | Complete | Reject`.
         approve: Asked about each call that the provider makes itself and that no hook has decided:
             `True` approves it. Sync or async. Without it they are rejected.
+        decide_held: Asked about each call that a hook holds for a person: what it returns decides
+            the call, as a hook's decision does. Sync or async. Without it a held call is a
+            `HookError`.
         max_rounds: After this many committed rounds the loop stops with `round_limit`, and makes
             no further request.
         output: The type of the answer: every turn is a `structured_turn`, and the result has the
@@ -102,7 +106,16 @@ async def run_tools(
             (withheld where result hooks can no longer review it), the others as interrupted.
     """
     effects = AsyncEffects(on_event)
-    settings = LoopSettings(tools, dispatch, hooks, approve, max_rounds, output=output, **options)
+    settings = LoopSettings(
+        tools,
+        dispatch,
+        hooks,
+        approve,
+        max_rounds,
+        output=output,
+        decide_held=decide_held,
+        **options,
+    )
     loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
     return await drive_async(loop.steps())
 
@@ -115,6 +128,7 @@ def run_tools_sync(
     dispatch: Dispatcher[TS] | None = None,
     hooks: ToolHooks[TS] | SyncPolicy[C] | None = None,
     approve: SyncApprove | None = None,
+    decide_held: SyncPolicy[C] | None = None,
     max_rounds: int = 15,
     output: type[V] | None = None,
     on_progress: Callable[[LoopEvent[C]], None] | None = None,
@@ -137,6 +151,7 @@ def run_tools_sync(
     )
     for name, callback in (
         ("approve", approve),
+        ("decide_held", decide_held),
         ("on_progress", on_progress),
         ("on_event", on_event),
     ):
@@ -147,7 +162,14 @@ def run_tools_sync(
     refuse_async_hooks(hooks)
     with SyncEffects(on_event) as effects:
         settings = LoopSettings(
-            tools, dispatch, hooks, approve, max_rounds, output=output, **options
+            tools,
+            dispatch,
+            hooks,
+            approve,
+            max_rounds,
+            output=output,
+            decide_held=decide_held,
+            **options,
         )
         loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
         return _drive_sync(loop.steps())

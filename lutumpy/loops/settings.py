@@ -115,7 +115,8 @@ class LoopSettings:
     """
 
     # A field for each key of `LoopOptions`, so that an unknown option is a TypeError. `output` is
-    # not one of them, since it gives the result its type.
+    # not one of them, since it gives the result its type, and `decide_held`, since a loop in a
+    # store waits for people in another way.
     tools: Any
     dispatch: Dispatcher[Any] | None
     hooks: ToolHooks[Any] | Policy[Any] | None
@@ -136,6 +137,7 @@ class LoopSettings:
     extra: Mapping[str, Any] | None = None
     value_retries: int = 0
     output: Any = None
+    decide_held: Policy[Any] | None = None
 
     def __post_init__(self) -> None:
         _check_positive("max_rounds", self.max_rounds)
@@ -158,6 +160,9 @@ class LoopSettings:
         if self.approve is not None and not callable(self.approve):
             kind = type(self.approve).__name__
             raise TypeError(f"approve= takes a callable, not {kind}; {UNSENT}")
+        if self.decide_held is not None and not callable(self.decide_held):
+            kind = type(self.decide_held).__name__
+            raise TypeError(f"decide_held= takes a callable, not {kind}; {UNSENT}")
         if self.executor is not None and not isinstance(self.executor, ToolExecutor):
             kind = type(self.executor).__name__
             raise TypeError(f"executor= takes a ToolExecutor, not {kind}; {UNSENT}")

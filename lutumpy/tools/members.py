@@ -29,7 +29,7 @@ Filling: TypeAlias = "Mapping[Dynamic, Sequence[CompiledTool]]"
 REGISTRY_NAMES = frozenset({
     "apply", "apply_sync", "describe", "description_overrides", "description_overrides_sync",
     "extend", "load_plugins", "nested", "on", "register", "review", "review_sync", "unregister",
-    "with_extended", "with_hooks",
+    "with_extended", "with_hooks", "with_on",
 })  # fmt: skip
 _GENERAL_SLOTS = ("any_tool_hook", "any_result_hook")
 

@@ -529,3 +529,73 @@ def test_what_is_wrong_with_an_edit_keeps_pydantics_error_behind_it() -> None:
         round.apply_hooks_sync(on_pay(lambda amount: RunNormally.edited(amount=0)))
     assert isinstance(caught.value.__cause__.__cause__, ValidationError)  # type: ignore[union-attr]
     round.discard()
+
+
+# --- some of the parameters, and chains
+
+
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        (lambda amuont, to: RunNormally(), "has no parameter 'amuont'; .*did you mean amount"),
+        (lambda ledger: RunNormally(), "'ledger' is marked Skip"),
+    ],
+)
+def test_a_hook_of_some_parameters_is_checked_when_it_is_registered(
+    hook: Any, message: str
+) -> None:
+    hooks = Tools.hooks()
+    with pytest.raises(HookRegistrationError, match=message):
+        hooks.on(Tools.bank.pay, partial=True)(hook)
+    with pytest.raises(HookRegistrationError, match=message):
+        hooks.with_on(Tools.bank.pay, hook)
+
+
+def test_a_hook_of_some_parameters_names_just_what_it_wants() -> None:
+    hooks = Tools.hooks()
+
+    @hooks.on(Tools.bank.pay, partial=True)
+    def generous(amount: Decimal) -> ToolDecision[Any, str]:
+        return RunNormally.edited(amount=amount * 2)
+
+    @hooks.on(Tools.bank.pay, partial=True)
+    def to_eve(to: str) -> ToolDecision[Any, str]:
+        return RunNormally.edited(to=f"{to} and Eve")
+
+    assert decide(hooks, PAY) == {"amount": Decimal(10), "to": "Bob and Eve"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_taken"),
+    [
+        (Decimal, True),
+        ("Decimal", True),
+        (Annotated[Decimal, "money"], True),
+        (Any, True),
+        (Union[Decimal, int], True),
+        (object, True),
+        (int, False),
+        ("str", False),
+        (list[int], True),
+    ],
+)
+def test_the_class_of_a_parameter_is_compared(wanted: Any, is_taken: bool) -> None:
+    def hook(amount: Any) -> ToolDecision:
+        return RunNormally()
+
+    hook.__annotations__["amount"] = wanted
+    hooks = Tools.hooks()
+    if is_taken:
+        hooks.on(Tools.bank.pay, partial=True)(hook)
+    else:
+        with pytest.raises(HookRegistrationError, match="is not the parameter of"):
+            hooks.on(Tools.bank.pay, partial=True)(hook)
+
+
+def test_a_chain_of_policies_leaves_each_registry_as_it_was_H5b() -> None:
+    shared: Any = Tools.hooks()
+    twice = shared.with_on(Tools.bank.pay, lambda amount: RunNormally.edited(amount=amount * 2))
+    refusing = twice.with_on(Tools.bank.pay, lambda to: Reject(f"who is {to}?"))
+    assert decide(shared, PAY) == {"amount": Decimal(5), "to": "Bob"}
+    assert decide(twice, PAY) == {"amount": Decimal(10), "to": "Bob"}
+    assert decide(refusing, PAY).reason == "who is Bob?"

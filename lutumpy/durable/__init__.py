@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.doors import find_name, homes_of
+from lutumpy.durable import log
 from lutumpy.durable.codecs import Codec
-from lutumpy.durable.events import Restarted
 from lutumpy.durable.journal import StoreJournal
 from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.log import DurableEvent, Restarted, UnknownEvent
 from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
 from lutumpy.durable.operator_store import OperatorStore
@@ -47,6 +48,7 @@ __all__ = [
     "Codec",
     "Counts",
     "DbosRunner",
+    "DurableEvent",
     "DurableLoop",
     "EngineError",
     "HeldPlan",
@@ -71,7 +73,9 @@ __all__ = [
     "Stuck",
     "Taken",
     "TemporalRunner",
+    "UnknownEvent",
     "Waiting",
+    "log",
     "serve_dbos",
     "temporal_activity",
     "temporal_workflows",

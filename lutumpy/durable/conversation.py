@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,7 +19,7 @@ from lutumpy.plain import json_values
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["JournalHome", "OpenConversation", "WorkersConversation"]
+__all__ = ["JournalHome", "OpenConversation", "WorkersConversation", "load_message"]
 
 
 class JournalHome(Protocol):
@@ -97,6 +97,8 @@ class OpenConversation:
         self.claim: Claim = replace(claim, items=(), state={})
         self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
         self._records: dict[str, JsonValue] = dict(claim.records)
+        # What is told of messages before a commit takes them.
+        self.before_taking: Callable[[Sequence[InboxEntry]], Awaitable[None]] | None = None
         # Notices that the results of the open round tell: the commit takes them.
         self._told_by_results: tuple[str, ...] = ()
 
@@ -152,17 +154,23 @@ class OpenConversation:
             Whether there were messages: then the task is a new one.
         """
         failures = [(*key, count) for key, count in counted.failures.items()]
-        counts = Counts(
-            counted.rounds, self.claim.counts.tokens, tuple(failures), counted.value_retries
+        counts = replace(
+            self.claim.counts,
+            rounds=counted.rounds,
+            failures=tuple(failures),
+            value_retries=counted.value_retries,
         )
         told = self._told_by_results
         # A notice that a result tells would be found as waiting: then it is known to be there.
         waiting = await self._commit(counts, "open", told, unless_messages=True)
         if not waiting:
             return False
-        taken = self._add_messages([entry for entry in waiting if entry.id not in told])
         is_new_task = any(is_message(entry) for entry in waiting)
-        await self._commit(self._new_counts() if is_new_task else counts, "open", [*told, *taken])
+        if is_new_task:
+            counts = self._new_counts()
+            await self._tell_messages(waiting)
+        taken = self._add_messages([entry for entry in waiting if entry.id not in told])
+        await self._commit(counts, "open", [*told, *taken])
         return is_new_task
 
     async def commit_answer(self, status: Status) -> None:
@@ -183,9 +191,10 @@ class OpenConversation:
         is_new_task = any(is_message(entry) for entry in inbox)
         if not is_new_task and self.session.answered:
             return False
+        counts = self._new_counts() if is_new_task else self.claim.counts
+        await self._tell_messages(inbox)
         taken = self._add_messages(inbox)
         if taken:
-            counts = self._new_counts() if is_new_task else self.claim.counts
             await self._commit(counts, "open", taken)
         return bool(taken)
 
@@ -207,12 +216,17 @@ class OpenConversation:
     def _new_counts(self) -> Counts:
         return Counts(0, self.session.usage.total_tokens)
 
+    async def _tell_messages(self, inbox: Sequence[InboxEntry]) -> None:
+        messages = [entry for entry in inbox if is_message(entry)]
+        if messages and self.before_taking is not None:
+            await self.before_taking(messages)
+
     def _add_messages(self, inbox: Sequence[InboxEntry]) -> list[str]:
         """Add the messages and notices of the inbox to the session; gives their ids."""
         taken = [entry for entry in inbox if is_message(entry) or is_notice(entry)]
         for entry in taken:
             value: Any = entry.value["message"] if is_notice(entry) else entry.value
-            self.session.transcript.append(_load_message(value))
+            self.session.transcript.append(load_message(value))
         return [entry.id for entry in taken]
 
     async def _commit(
@@ -239,6 +253,8 @@ class OpenConversation:
         )
         if waiting:
             return waiting
+        # As stores count them.
+        is_new_task = any(entry_id.startswith("message:") for entry_id in taken)
         self.claim = replace(
             claim,
             round=claim.round + 1,
@@ -247,6 +263,8 @@ class OpenConversation:
             records={},
             begun=frozenset(),
             inbox=(),
+            task=claim.task + is_new_task,
+            task_round=0 if is_new_task else claim.task_round + 1,
             attempts=min(claim.attempts, 1),
             last_error=None,
             tries={},
@@ -280,7 +298,8 @@ def is_notice(entry: InboxEntry) -> bool:
     return entry.kind == "notice" and not entry.taken
 
 
-def _load_message(value: Mapping[str, Any]) -> Message:
+def load_message(value: Mapping[str, Any]) -> Message:
+    """The message of an entry of the inbox."""
     message = load_item(value)
     assert isinstance(message, Message)  # a store takes nothing else
     return message

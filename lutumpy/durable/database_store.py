@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from lutumpy import Session
-from lutumpy.durable import listing, operations, operators, outside, past
+from lutumpy.durable import event_rows, listing, operations, operators, outside, past
 from lutumpy.durable.checks import (
     check_before,
     check_lease,
@@ -20,6 +21,7 @@ from lutumpy.durable.checks import (
 )
 from lutumpy.durable.codecs import Codec
 from lutumpy.durable.columns import read, write
+from lutumpy.durable.following import Tails
 from lutumpy.durable.tables import Operation
 from lutumpy.durable.types import (
     Claim,
@@ -44,8 +46,6 @@ __all__ = ["DatabaseStore"]
 
 T = TypeVar("T")
 
-SECONDS_BETWEEN_LOOKS = 0.1
-"""How often a follower looks for new events."""
 _PAGE = 100
 """How many conversations one transaction prunes at most."""
 
@@ -191,17 +191,36 @@ class DatabaseStore:
         self, claim: Claim, events: Sequence[Mapping[str, JsonValue]], *, drop_deltas: bool = False
     ) -> None:
         """See `SessionStore.add_events`."""
-        await self._run(operations.add_events(claim, events, drop_deltas=drop_deltas))
+        await self._run(event_rows.add_events(claim, events, drop_deltas=drop_deltas))
 
-    async def events(self, scope: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
-        """See `SessionStore.events`."""
+    async def last_event(self, scope: str) -> int:
+        """See `OperatorStore.last_event`."""
+        return await self._run(event_rows.last_event(scope))
+
+    async def events(
+        self, scope: str, *, after: int = 0, until: Literal["end"] | None = None
+    ) -> AsyncIterator[StoredEvent]:
+        """See `OperatorStore.events`."""
+        tail = self._tails().find(scope, self._read_events)
         while True:
-            found = await self._run(operations.events_after(scope, after))
+            found = await tail.read_after(after)
             for event in found:
                 yield event
                 after = event.seq
-            if not found:
-                await anyio.sleep(SECONDS_BETWEEN_LOOKS)
+            if not found and until and await self._run(event_rows.is_at_end(scope, after)):
+                return
+
+    def _tails(self) -> Tails:
+        """The ends of logs that are followed, by this event loop."""
+        variable: RunVar[Tails] = self.__dict__.setdefault("_followed", RunVar("lutumpy.tails"))
+        found = variable.get(None)
+        if found is None:
+            found = Tails()
+            variable.set(found)
+        return found
+
+    async def _read_events(self, scope: str, after: int) -> list[StoredEvent]:
+        return await self._run(event_rows.events_after(scope, after))
 
     # --- workers -----------------------------------------------------------------------------
 

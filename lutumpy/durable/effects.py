@@ -161,7 +161,7 @@ class DurableEffects(AsyncEffects):
         answer = conversation.recorded("turn")
         if answer is not None:
             read = load_turn(cast("Mapping[str, Any]", answer))
-            await self._tell_answer(read, again=True)
+            await self._tell_answer(read)
             return turn.read(read)
         outcome = await self._request(turn)
         finished = isinstance(outcome, Finished)
@@ -201,7 +201,7 @@ class DurableEffects(AsyncEffects):
             counted=False,
         )
         try:
-            await self._tell_answer(plan.turn, again=True)
+            await self._tell_answer(plan.turn)
             self._changed = await outcomes_of_changed(
                 plan, data, conversation, settings.tools, settings.review
             )
@@ -210,9 +210,9 @@ class DurableEffects(AsyncEffects):
             raise
         return await self._apply_decisions(plan, data)
 
-    async def _tell_answer(self, turn: Any, *, again: bool = False) -> None:
+    async def _tell_answer(self, turn: Any) -> None:
         if self._events is not None:
-            await self._events.answer_recorded(turn, again=again)
+            await self._events.answer_recorded(turn)
 
     # --- the plan ----------------------------------------------------------------------------
 
@@ -247,14 +247,17 @@ class DurableEffects(AsyncEffects):
             decided = [entry for entry in inbox if is_decision(entry, digest)]
             for entry in decided:
                 plan = _apply_decision(plan, entry)
+            held = held_calls(plan)
+            if held and self._events is not None:
+                await self._events.wait(plan, held, digest)
         except BaseException:
             _discard(plan)
             raise
-        held = tuple([call.metadata.id for call in held_calls(plan)])
         if held:
             _discard(plan)
+            ids = tuple([call.metadata.id for call in held])
             seen = frozenset([entry.id for entry in decided])
-            raise HeldForPerson(Waiting(data, held, digest), seen)
+            raise HeldForPerson(Waiting(data, ids, digest), seen)
         return plan
 
     async def ask(

@@ -1,48 +1,67 @@
-"""What a run of a durable loop tells of itself, as JSON values in the store (rule P20)."""
+"""What a run of a durable loop writes into the log of its conversation (rules P20, W1 to W4)."""
 
 # Deltas of a stream come fast and matter for a moment only: they are gathered and written a few
 # times in a second, and dropped as soon as their answer is recorded. An answer that was lost with
 # its process leaves deltas behind, which somebody may have seen; so the marker `stream` is inserted
 # before the first one, and whoever finds that marker says `Restarted` before anything else.
+#
+# What is written once in a round has a marker too, in the transaction of its event (see
+# `envelopes.py`): so a run that goes on with a round knows what its log has.
+#
+#   event            written                                             once in a round
+#   ---------------  --------------------------------------------------  -----------------------
+#   MessagesTaken    before the commit that takes the messages           each message
+#   Restarted        before the repeated RequestStarted, or the answer   where that is missing
+#   Completed        when the answer is recorded, before RoundDecoded    yes
+#   CallHeld         with RunWaits and the status `waiting` (W2)         each call
+#   CallDecided      by the store, with the decision                     each call
+#   LoopEnded        behind the commit of the answer                     yes
+#   RunFailed, ...   on the way out (W1)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from lutumpy import AssistantTurn, HandledTool, RejectedToolCall, ToolCallIssue, ToolResult
-from lutumpy.durable.conversation import OpenConversation
+from lutumpy import AssistantTurn, ToolRoundPlan, Usage
+from lutumpy.durable.conversation import OpenConversation, load_message
+from lutumpy.durable.envelopes import Place, marker_of
+from lutumpy.durable.log import Restarted, RunFailed, RunStopped
+from lutumpy.durable.shown import (
+    dump_event,
+    held_event,
+    show_blocks,
+    show_message,
+    show_result,
+    unanswered,
+)
+from lutumpy.durable.types import InboxEntry
 from lutumpy.hooks import BaseToolCall
-from lutumpy.loops import LoopResult
-from lutumpy.models import ToolMetadata, dump_turn
-from lutumpy.plain import json_values
-from lutumpy.plain.values import dataclass
+from lutumpy.loops import (
+    LoopEnded,
+    LoopEvent,
+    RequestStarted,
+    RoundDecoded,
+    RoundExecuted,
+    RoundPlanned,
+)
 from lutumpy.streaming import Completed
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["EventWriter", "Restarted", "dump_event"]
+__all__ = ["EventWriter"]
+
+logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
 STREAM = "stream"
 _SECONDS_BETWEEN_WRITES = 0.05
 _MOST_IN_ONE_WRITE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Restarted:
-    """The answer that was streamed is lost, or will come as a whole: forget what was streamed.
-
-    Attributes:
-        round: The number of the round in its conversation.
-        attempt: Which execution of the round goes on now: the fence of its claim.
-    """
-
-    round: int
-    attempt: int
+_SECONDS_TO_END = 5.0
 
 
 class EventWriter:
@@ -56,85 +75,207 @@ class EventWriter:
         self._conversation = conversation
         self._gathered: list[Mapping[str, JsonValue]] = []
         self._written_at = 0.0
+        # What this run has written once: the number of the round in the conversation, and a name.
+        self._written: set[tuple[int, str]] = set()
+        # The task and the round that events belong to: those of the last request.
+        self._place = Place.of(conversation.claim)
+        self._usage = Usage()
+        # Calls of the open round as they were shown, by id.
+        self._calls: dict[str, Mapping[str, Any]] = {}
+        # A step that came before its answer was recorded.
+        self._decoded: Mapping[str, JsonValue] | None = None
+        self._ended = False
+        conversation.before_taking = self._write_messages
+
+    # --- the answer --------------------------------------------------------------------------
 
     async def begin_stream(self) -> None:
         """An answer is about to be streamed; another one may have been before it."""
-        conversation = self._conversation
-        claim = conversation.claim
-        if STREAM in claim.begun or not await conversation.store.begin(claim, STREAM):
-            restarted = Restarted(claim.round, claim.fence)
-            await conversation.store.add_events(claim, [dump_event(restarted)], drop_deltas=True)
+        claim = self._conversation.claim
+        if STREAM not in claim.begun:
+            await self._conversation.store.begin(claim, STREAM)
 
     async def add_delta(self, event: Any) -> None:
         """An event of a streamed answer; the last one is written with the answer's record."""
         if isinstance(event, Completed):
             return
-        self._gathered.append({**dump_event(event), "delta": True})
+        self._gathered.append(self._place.address({**dump_event(event), "delta": True}))
         now = anyio.current_time()
         is_late = now - self._written_at >= _SECONDS_BETWEEN_WRITES
         if is_late or len(self._gathered) >= _MOST_IN_ONE_WRITE:
-            await self._write(drop_deltas=False)
+            await self._write([])
             self._written_at = now
 
-    async def answer_recorded(self, turn: AssistantTurn, *, again: bool = False) -> None:
-        """The answer is recorded: it takes the place of its deltas.
+    async def answer_recorded(self, turn: AssistantTurn) -> None:
+        """The answer is recorded: it takes the place of its deltas."""
+        self._gathered = []
+        if self._has_written("Completed"):
+            return
+        completed: Mapping[str, Any] = {"event": "Completed", "blocks": show_blocks(turn)}
+        events = [*self._restarted(), _once(completed, "Completed")]
+        if self._decoded is not None:
+            events.append(self._decoded)
+            self._decoded = None
+        await self._write(events, drop_deltas=True)
+
+    def _restarted(self) -> list[Mapping[str, JsonValue]]:
+        """What is said where another process has streamed an answer that isn't in the log."""
+        claim = self._conversation.claim
+        is_told = self._has_written("Completed") or self._has_written("Restarted")
+        if is_told or STREAM not in claim.begun:
+            return []
+        self._written.add((claim.round, "Restarted"))
+        return [dump_event(Restarted(self._place.round, claim.fence))]
+
+    # --- the steps ---------------------------------------------------------------------------
+
+    async def add(self, event: LoopEvent[Any]) -> None:
+        """A step of the loop."""
+        if isinstance(event, RequestStarted):
+            await self._begin_round(event)
+        elif isinstance(event, RoundDecoded) and not self._has_written("Completed"):
+            self._decoded = dump_event(event)
+        elif isinstance(event, RoundExecuted):
+            results: Any = [show_result(result, self._calls) for result in event.results]
+            await self._write([{**dump_event(replace(event, results=())), "results": results}])
+        elif isinstance(event, LoopEnded):
+            self._ended = True
+            if not self._has_written("LoopEnded"):
+                await self._write([_once(dump_event(event), "LoopEnded")])
+        else:
+            dumped = dump_event(event)
+            if isinstance(event, RoundPlanned):
+                self._note_calls(dumped)
+            await self._write([dumped])
+
+    async def _begin_round(self, event: RequestStarted) -> None:
+        claim = self._conversation.claim
+        self._place, self._usage = Place.of(claim), event.usage
+        restarted = self._restarted()
+        # Messages of the inbox were told before their commit.
+        messages = self._messages_of(())
+        events = [*messages, *restarted, dump_event(event)]
+        await self._write(events, drop_deltas=bool(restarted))
+
+    async def wait(
+        self, plan: ToolRoundPlan[Any], held: Sequence[BaseToolCall], digest: str
+    ) -> None:
+        """The run ends: a person has to decide (rule W2).
 
         Args:
-            turn: The answer.
-            again: Another process recorded it, which may have died before it reported it.
+            plan: The plan.
+            held: The calls of it that nobody has decided.
+            digest: Its digest.
         """
+        planned = RoundPlanned(
+            self._place.round,
+            self._usage,
+            plan.pending,
+            plan.handled,
+            plan.rejected,
+            plan.approvals,
+            tuple(held),
+            plan.issues,
+        )
+        events = [_once(dump_event(planned), "RoundPlanned:held")]
+        reasons = {each["call_id"]: each.get("reason", "") for each in plan.decisions()}
+        for call in held:
+            call_id = call.metadata.id
+            event = held_event(call, reasons.get(call_id, ""), digest)
+            events.append(_once(event, f"CallHeld:{call_id}"))
+        ids: list[JsonValue] = [call.metadata.id for call in held]
+        waits: Mapping[str, JsonValue] = {
+            "event": "RunWaits",
+            "digest": digest,
+            "held": ids,
+            "status": "waiting",
+        }
+        new = [event for event in events if not all(map(self._has_written, _names(event)))]
+        await self._write([*new, waits])
+        self._ended = True
+
+    async def fail(self, error: BaseException) -> None:
+        """The run ends by an error, or is cancelled (rule W1)."""
+        event: RunFailed | RunStopped = RunStopped("program")
+        if isinstance(error, Exception):
+            event = RunFailed(type(error).__name__, getattr(error, "retryable", False) is True)
+        if not self._ended:
+            await self._write_end(dump_event(event))
+
+    async def give_up(self) -> None:
+        """Nobody goes on, since the round was tried too often: its followers are told once."""
+        if not self._has_written("Stuck"):
+            await self._write_end(_once(dump_event(RunFailed("Stuck")), "Stuck"))
+
+    async def _write_end(self, event: Mapping[str, JsonValue]) -> None:
+        """Write how the run ends, on its way out; what goes wrong here is logged."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_SECONDS_TO_END):
+            try:
+                await self._write([event])
+            except Exception as failure:
+                scope = self._conversation.scope
+                logger.warning("the log of %r doesn't say that its run ended: %s", scope, failure)
+
+    # --- messages ----------------------------------------------------------------------------
+
+    async def _write_messages(self, entries: Sequence[InboxEntry]) -> None:
+        """The messages that the next commit takes: they begin a task."""
+        following = Place(self._conversation.claim.task + 1, 1)
+        await self._write(self._messages_of(entries), place=following)
+
+    def _messages_of(self, entries: Sequence[InboxEntry]) -> list[Mapping[str, JsonValue]]:
+        """The event that tells messages, if there are any that the log doesn't have.
+
+        A conversation that was taken in with messages has told nobody of them: in its first round,
+        they come first.
+        """
+        conversation = self._conversation
+        shown: list[Mapping[str, Any]] = []
+        names: list[str] = []
+        if conversation.claim.round == 1 and not self._has_written("MessagesTaken"):
+            shown += [show_message(message) for message in unanswered(conversation.session)]
+            names.append("MessagesTaken")
+        for entry in entries:
+            if not self._has_written(entry.id):
+                key = entry.id.partition(":")[2]
+                shown.append(show_message(load_message(entry.value), key))
+                names.append(entry.id)
+        if not shown:
+            return []
+        return [_once({"event": "MessagesTaken", "messages": cast("Any", shown)}, *names)]
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def _has_written(self, name: str) -> bool:
+        """Whether the log has what is written once in the open round."""
         claim = self._conversation.claim
-        if again:
-            if STREAM not in claim.begun:
-                return  # nobody saw anything of it before it was recorded
-            self._gathered = [dump_event(Restarted(claim.round, claim.fence))]
-        else:
-            self._gathered = []
-        self._gathered.append(dump_event(Completed(turn)))
-        await self._write(drop_deltas=True)
+        return marker_of(name) in claim.begun or (claim.round, name) in self._written
 
-    async def add(self, event: Any) -> None:
-        """A step of the loop."""
-        self._gathered.append(dump_event(event))
-        await self._write(drop_deltas=False)
+    def _note_calls(self, planned: Mapping[str, Any]) -> None:
+        self._calls = {str(call["call_id"]): call for call in planned["pending"]}
 
-    async def _write(self, *, drop_deltas: bool) -> None:
+    async def _write(
+        self,
+        events: Sequence[Mapping[str, JsonValue]],
+        *,
+        place: Place | None = None,
+        drop_deltas: bool = False,
+    ) -> None:
+        """Write events, behind the deltas that were gathered."""
+        place = self._place if place is None else place
         gathered, self._gathered = self._gathered, []
         conversation = self._conversation
-        await conversation.store.add_events(conversation.claim, gathered, drop_deltas=drop_deltas)
+        claim = conversation.claim
+        written = [*gathered, *map(place.address, events)]
+        await conversation.store.add_events(claim, written, drop_deltas=drop_deltas)
+        for event in events:
+            self._written.update([(claim.round, name) for name in _names(event)])
 
 
-def dump_event(event: Any) -> dict[str, JsonValue]:
-    """An event of a loop or a stream as JSON values: `{"event": <name of its class>, ...}`.
-
-    Calls, issues and results are shortened to what a display needs; the conversation has them
-    in full.
-    """
-    dumped = {each.name: _dump_value(getattr(event, each.name)) for each in fields(event)}
-    values: dict[str, JsonValue] = json_values.clean(dumped)
-    return {"event": type(event).__name__, **values}
+def _once(event: Mapping[str, JsonValue], *names: str) -> Mapping[str, JsonValue]:
+    """The event, to be written once in its round for each of the names."""
+    return {**event, "once": [*names]}
 
 
-def _dump_value(value: Any) -> Any:
-    if isinstance(value, AssistantTurn):
-        return dump_turn(value)
-    if isinstance(value, ToolMetadata):
-        return {"call_id": value.id, "tool": value.name, "arguments": value.arguments}
-    if isinstance(value, BaseToolCall):
-        return _dump_value(value.metadata)
-    if isinstance(value, ToolCallIssue):
-        return {**_dump_value(value.metadata), "reason": value.reason, "detail": value.detail}
-    if isinstance(value, HandledTool):
-        return _dump_value(value.metadata)
-    if isinstance(value, RejectedToolCall):
-        return {**_dump_value(value.metadata), "reason": value.reason, "source": value.source}
-    if isinstance(value, ToolResult):
-        return {**_dump_value(value.metadata), "status": value.status}
-    if isinstance(value, LoopResult):
-        ended = {"text": value.text, "rounds": value.rounds, "stopped_by": value.stopped_by}
-        return {**ended, "usage": _dump_value(value.usage)}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_dump_value(entry) for entry in value]
-    if is_dataclass(value):
-        return {each.name: _dump_value(getattr(value, each.name)) for each in fields(value)}
-    return value
+def _names(event: Mapping[str, JsonValue]) -> Sequence[str]:
+    return cast("Sequence[str]", event.get("once") or ())

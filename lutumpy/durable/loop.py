@@ -35,6 +35,7 @@ from lutumpy import (
     Model,
     RunNormally,
     Signer,
+    TakenOverError,
     ToolDecision,
     ToolRoundPlan,
     Toolset,
@@ -65,6 +66,7 @@ from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
     AskApproval,
     Loop,
+    LoopEnded,
     LoopEvent,
     LoopOptions,
     LoopResult,
@@ -279,6 +281,8 @@ class DurableLoop(Generic[TS, C, V]):
                 return claim if outcome is None else outcome
             stuck = await find_stuck(self._store, claim, self._max_attempts)
             if stuck is not None:
+                if self._events:
+                    await EventWriter(OpenConversation(self._store, claim)).give_up()
                 return stuck
             outcome, seen = await self._go_on(claim, in_thread=in_thread)
             if not await self._has_more(scope, outcome, seen):
@@ -289,7 +293,8 @@ class DurableLoop(Generic[TS, C, V]):
     ) -> tuple[Answered[V] | Waiting, frozenset[str]]:
         """Go on with a claimed conversation, and give it up on every way out."""
         conversation = OpenConversation(self._store, claim)
-        work = partial(self._work, conversation, claim.inbox, in_thread=in_thread)
+        writer = EventWriter(conversation) if self._events else None
+        work = partial(self._work, conversation, claim.inbox, writer, in_thread=in_thread)
         status: Status | None = None
         failed: BaseException | None = None
         is_closing = False
@@ -304,23 +309,34 @@ class DurableLoop(Generic[TS, C, V]):
             # Nothing can be awaited any more; the lease ends by itself.
             is_closing = True
             raise
-        except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
+        except (anyio.get_cancelled_exc_class(), KeyboardInterrupt) as error:
+            if writer is not None:
+                await writer.fail(error)
             raise  # that is nobody's failure
         except BaseException as error:
             failed = error
+            if writer is not None and not isinstance(error, TakenOverError):
+                await writer.fail(error)
             raise
         finally:
             if not is_closing:
                 await give_up(conversation, status, failed, self._max_attempts)
 
     async def _work(
-        self, conversation: OpenConversation, inbox: Sequence[InboxEntry], *, in_thread: bool
+        self,
+        conversation: OpenConversation,
+        inbox: Sequence[InboxEntry],
+        writer: EventWriter | None,
+        *,
+        in_thread: bool,
     ) -> Answered[V]:
         if not conversation.has_open_round:
             await conversation.take_messages(inbox)
         if not conversation.has_open_round and conversation.session.answered:
-            return Answered(_last_answer(conversation, self._loop_settings.output))
-        writer = EventWriter(conversation) if self._events else None
+            last = _last_answer(conversation, self._loop_settings.output)
+            if writer is not None:  # the process that committed it may have said nothing more
+                await writer.add(LoopEnded(last.rounds, last.usage, last))
+            return Answered(last)
         effects = DurableEffects(
             conversation,
             self._settings,

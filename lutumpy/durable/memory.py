@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import anyio
 
@@ -22,11 +22,13 @@ from lutumpy.durable.checks import (
     make_notice,
     notice_id,
 )
+from lutumpy.durable.envelopes import marker_of, open_envelope
 from lutumpy.durable.memory_operators import MemoryOperators
 from lutumpy.durable.memory_state import (
     Conversation,
     UnresolvedHere,
     copy_of,
+    is_at_end,
     lease_of,
     now,
     open_plan,
@@ -34,6 +36,7 @@ from lutumpy.durable.memory_state import (
     unresolved_of,
 )
 from lutumpy.durable.operations import DIED
+from lutumpy.durable.shown import decided_event
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
@@ -115,6 +118,8 @@ class MemoryStore(MemoryOperators):
                 found.attempts,
                 found.last_error,
                 dict(found.tries),
+                found.task,
+                found.task_round,
             )
 
     async def renew(self, claim: Claim) -> None:
@@ -249,6 +254,8 @@ class MemoryStore(MemoryOperators):
                     continue
                 value = {"plan": plan_digest, "call_id": call_id, "decision": decision, "by": by}
                 found.add_entry(InboxEntry(entry_id, "decision", copy_of(value)))
+                if (found.round, marker_of(f"CallHeld:{call_id}")) in found.begun:
+                    found.add_event(decided_event(plan, call_id, cast("Any", decision), by), None)
             if found.status == "waiting" and not undecided_in(found, plan):
                 found.set_status("open")
             return taken
@@ -295,21 +302,35 @@ class MemoryStore(MemoryOperators):
                 found.events = [
                     event
                     for event in found.events
-                    if event.round != claim.round or not event.event.get("delta")
+                    if event.seq < found.first_of_round or not event.event.get("delta")
                 ]
-            for event in copied:
-                found.events.append(StoredEvent(found.next_event, claim.round, claim.fence, event))
-                found.times[found.next_event] = now()
-                found.next_event += 1
+            for envelope in map(open_envelope, copied):
+                markers = {(claim.round, marker) for marker in envelope.once}
+                if not markers or not markers <= found.begun:
+                    found.add_event(envelope.event, envelope.place)
+                found.begun |= markers
+                if envelope.status is not None:
+                    found.set_status(envelope.status)
 
-    async def events(self, scope: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
-        """See `SessionStore.events`."""
+    async def last_event(self, scope: str) -> int:
+        """See `OperatorStore.last_event`."""
+        with self._lock:
+            return self._find(scope).next_event - 1
+
+    async def events(
+        self, scope: str, *, after: int = 0, until: Literal["end"] | None = None
+    ) -> AsyncIterator[StoredEvent]:
+        """See `OperatorStore.events`."""
         while True:
             with self._lock:
-                new = [event for event in self._find(scope).events if event.seq > after]
+                found = self._find(scope)
+                new = [event for event in found.events if event.seq > after]
+                is_end = not new and is_at_end(found)
             for event in new:
                 yield event
                 after = event.seq
+            if is_end and until:
+                return
             await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
 
     # --- inside ------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from lutumpy.durable.checks import held_in
 from lutumpy.durable.columns import key_of
+from lutumpy.durable.envelopes import Place
+from lutumpy.durable.log import ENDINGS
 from lutumpy.durable.past import calls_with_effects
 from lutumpy.durable.tables import is_believed
 from lutumpy.durable.types import Counts, InboxEntry, PastRound, Status, StoredEvent
@@ -24,6 +26,7 @@ __all__ = [
     "Past",
     "UnresolvedHere",
     "copy_of",
+    "is_at_end",
     "lease_of",
     "now",
     "open_plan",
@@ -106,6 +109,14 @@ class Conversation:
         self.inbox.append(entry)
         self.times[entry.id] = now()
 
+    def add_event(self, event: Mapping[str, Any], place: Place | None) -> None:
+        """Write an event behind the last one, for the open round or another place."""
+        seq, moment = self.next_event, now()
+        task, round = place or Place(max(1, self.task), self.task_round + 1)
+        self.events.append(StoredEvent(seq, task, round, self.fence, moment, copy_of(event)))
+        self.times[seq] = moment
+        self.next_event += 1
+
     def set_status(self, status: Status | None) -> None:
         """Set a status, if there is one, and let workers see it."""
         self.ready_at = now()
@@ -132,6 +143,14 @@ class Conversation:
 
 # `json.dumps` would make one for each value.
 _ENCODER = json.JSONEncoder(allow_nan=False)
+
+
+def is_at_end(found: Conversation) -> bool:
+    """Whether nothing comes behind the last event, until somebody begins a run."""
+    if not found.events or lease_of(found) is not None:
+        return False
+    waits = any(entry.kind == "message" and not entry.taken for entry in found.inbox)
+    return found.events[-1].event.get("event") in ENDINGS and not waits
 
 
 def copy_of(value: Any) -> Any:

@@ -36,33 +36,28 @@ from lutumpy.durable.tables import (
     check,
     is_believed,
     items_of,
-    known,
     lock,
     lock_fences,
     unknown,
 )
-from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, StoredEvent, Taken
+from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, Taken
 from lutumpy.errors import StoreError
 from lutumpy.models import Head
 
 __all__ = [
     "DIED",
-    "add_events",
     "begin",
     "claim",
     "commit",
     "count_try",
     "create",
     "delete",
-    "events_after",
     "load",
     "record",
     "release",
     "renew",
 ]
 
-_MOST_EVENTS = 500
-"""How many events are read at a time."""
 DIED = "the process that went on with it ended without giving it up"
 """The last error of a conversation whose lease ran out."""
 
@@ -145,12 +140,13 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
     key = key_of(scope)
     found = yield Query(
         "SELECT items, digest, round, state, counts, fence, lease_until, lease, attempts, "
-        "last_error, {now} FROM {t}sessions WHERE scope = ?{lock}",
+        "last_error, {now}, task, task_round FROM {t}sessions WHERE scope = ?{lock}",
         (key,),
     )
     if not found:
         raise unknown(scope)
-    count, digest, round, state, counts, fence, until, length, attempts, error, now = found[0]
+    *row, now, task, task_round = found[0]
+    count, digest, round, state, counts, fence, until, length, attempts, error = row
     ends = moment_or_none(until)
     if ends is not None and is_believed(until, length, now):
         return Taken(ends)
@@ -187,6 +183,8 @@ def claim(scope: str, lease: float) -> Operation[Claim | Taken]:
         attempts,
         None if error is None else str(read(error)),
         {name: whole(tries) for name, _, tries in named if tries is not None},
+        whole(task),
+        whole(task_round),
     )
 
 
@@ -356,56 +354,3 @@ def _take(key: str, round: int, taken: Sequence[str]) -> Operation[None]:
                 "WHERE scope = ? AND round = ? AND call_id = ? AND decision = 'happened'",
                 (key, int(resolved_round), key_of(call_id)),
             )
-
-
-# --- events ----------------------------------------------------------------------------------
-
-
-def add_events(
-    claim: Claim, events: Sequence[Mapping[str, Any]], *, drop_deltas: bool
-) -> Operation[None]:
-    """See `SessionStore.add_events`."""
-    key = key_of(claim.scope)
-    numbered = yield Query(
-        "UPDATE {t}sessions SET next_event = next_event + ? WHERE scope = ? AND fence = ? "
-        "RETURNING next_event, task, task_round",
-        (len(events), key, claim.fence),
-    )
-    if not numbered:
-        yield from check(claim)
-    next_event, task, task_round = numbered[0]
-    if drop_deltas:
-        yield Query(
-            "DELETE FROM {t}events WHERE scope = ? AND round = ? AND delta = 1", (key, claim.round)
-        )
-    first = next_event - len(events)
-    rows = [
-        (
-            key,
-            first + index,
-            claim.round,
-            claim.fence,
-            1 if event.get("delta") else 0,
-            write(event),
-            task,
-            task_round + 1,
-        )
-        for index, event in enumerate(events)
-    ]
-    yield Query(
-        "INSERT INTO {t}events (scope, seq, round, attempt, delta, event, task, task_round, at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, {now})",
-        rows,
-        many=True,
-    )
-
-
-def events_after(scope: str, after: int) -> Operation[list[StoredEvent]]:
-    """The next events of a conversation behind a number."""
-    yield from known(scope)
-    rows = yield Query(
-        "SELECT seq, round, attempt, event FROM {t}events WHERE scope = ? AND seq > ? "
-        "ORDER BY seq LIMIT ?",
-        (key_of(scope), after, _MOST_EVENTS),
-    )
-    return [StoredEvent(seq, round, attempt, read(event)) for seq, round, attempt, event in rows]

@@ -15,6 +15,7 @@ from lutumpy.durable.types import (
     Pruned,
     ScopeInfo,
     Status,
+    StoredEvent,
 )
 from lutumpy.execution import UnresolvedCall
 
@@ -30,6 +31,29 @@ class OperatorStore(SessionStore, Protocol):
     A `DurableLoop` needs none of it, so a store of your own needn't have it. Where it has `fail`
     and `count_try`, attempts are counted. A `prefix` of ids has 100 characters at most.
     """
+
+    # --- the log of runs ---------------------------------------------------------------------
+
+    async def last_event(self, scope: str) -> int:
+        """The number of the last event of a conversation; 0 where there is none."""
+        ...
+
+    def events(
+        self, scope: str, *, after: int = 0, until: Literal["end"] | None = None
+    ) -> AsyncIterator[StoredEvent]:
+        """The events behind number `after`, and those that come.
+
+        Many followers of one conversation cost about what one costs.
+
+        Args:
+            scope: The conversation's id.
+            after: The number of the last event that the follower has seen.
+            until: `end`: stop where a run has ended (`LoopEnded`, `RunWaits`, `RunFailed` or
+                `RunStopped`, rule W1), nobody goes on, and no message waits. Else it never ends by
+                itself, and neither does it behind a run that was killed, until another one has gone
+                on with it.
+        """
+        ...
 
     # --- lists -------------------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ from lutumpy.durable.columns import (
     read_plan,
     write,
 )
+from lutumpy.durable.envelopes import Place, marker_of
+from lutumpy.durable.event_rows import append_events
+from lutumpy.durable.shown import decided_event
 from lutumpy.durable.tables import NOTIFY, Operation, Query, known, lock, unknown
 from lutumpy.durable.types import InboxEntry
 from lutumpy.errors import StoreError
@@ -105,7 +108,8 @@ def _open_plan(scope: str) -> Operation[Mapping[str, Any] | None]:
 
 def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) -> Operation[bool]:
     """See `SessionStore.decide`."""
-    status = (yield from lock(scope))[4]
+    row = yield from lock(scope)
+    status = row[4]
     plan = yield from _open_plan(scope)
     if plan is None or plan["digest"] != plan_digest:
         raise StoreError("plan", f"no plan {plan_digest} is waiting in {scope!r}")
@@ -113,11 +117,18 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
     for call_id, decision in decisions.items():
         check_decision(call_id, decision, held)
     all_taken = True
+    events: list[Any] = []
     for call_id, decision in decisions.items():
         value = {"plan": plan_digest, "call_id": call_id, "decision": decision, "by": by}
         entry_id = f"decision:{plan_digest}:{call_id}"
         added = yield from _add_to_inbox(scope, entry_id, "decision", plan_digest, write(value))
         all_taken = all_taken and added
+        if added and (yield from _is_told(scope, row[1], call_id)):
+            events.append(decided_event(plan, call_id, decision, by))
+    if events:
+        fence, round, _, _, _, task, task_round = row
+        place = Place(max(1, task), task_round + 1)
+        yield from append_events(key_of(scope), round, fence, place, events)
     undecided = yield from undecided_in(scope, plan)
     if not undecided:
         yield Query(
@@ -127,6 +138,16 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
         if status == "waiting":
             yield from _open(scope)
     return all_taken
+
+
+def _is_told(scope: str, round: int, call_id: str) -> Operation[bool]:
+    """Whether the log says that a call is held: then it also says what was decided (rule W2)."""
+    name = key_of(marker_of(f"CallHeld:{call_id}"))
+    found = yield Query(
+        "SELECT 1 FROM {t}records WHERE scope = ? AND round = ? AND name = ?",
+        (key_of(scope), round, name),
+    )
+    return bool(found)
 
 
 def undecided_in(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:

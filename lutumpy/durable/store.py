@@ -182,7 +182,11 @@ class SessionStore(Protocol):
 
         Args:
             claim: The claim.
-            events: The events. One with `"delta": true` is dropped when its turn is recorded.
+            events: The events: JSON values, with keys for the store: `"delta": true` for one that
+                is dropped when its turn is recorded; `once`, names that are markers of the round,
+                as those of `begin`: an event none of whose names is new isn't written; `status`,
+                which the conversation gets in the same transaction; `task` and `in_round`, which
+                `StoredEvent` has as `task` and `round`.
             drop_deltas: Drop the deltas of this round that are stored, in the same transaction.
         """
         ...

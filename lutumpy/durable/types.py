@@ -7,6 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from lutumpy.durable.log import DurableEvent, load_event
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Head
 from lutumpy.plain.values import dataclass
@@ -94,6 +95,9 @@ class Claim:
             included; a store that doesn't count says 0.
         last_error: What went wrong the last time; `None` where nothing did.
         tries: How often each call was begun again in these attempts, by the name of its record.
+        task: Which task the open round belongs to, from 1: which message of the user it answers; 0
+            before there is one.
+        task_round: How many rounds of that task were committed.
     """
 
     scope: str
@@ -112,6 +116,8 @@ class Claim:
     attempts: int = 0
     last_error: str | None = None
     tries: Mapping[str, int] = field(default_factory=dict)
+    task: int = 1
+    task_round: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,18 +235,32 @@ Prunable: TypeAlias = Literal["records", "events", "conversations"]
 """What `OperatorStore.prune` removes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StoredEvent:
-    """An event of a loop, as it was stored (rule P20).
+    """An event of a conversation's log, as it was stored (rule P20).
 
     Attributes:
         seq: Its number in the conversation, from 1.
-        round: The round that it belongs to.
+        task: Which message of the user it answers, from 1; messages that came together are one.
+        round: The number of its round in the task, from 1.
         attempt: Which execution of that round wrote it: the fence of its claim.
+        at: When it was written, by the clock of the store.
         event: The event as JSON values: `{"event": <name>, ...}`.
     """
 
     seq: int
+    task: int
     round: int
     attempt: int
+    at: datetime
     event: Mapping[str, JsonValue]
+
+    def load(self) -> DurableEvent:
+        """The event as a value, for `match`; `UnknownEvent` for one of a newer release."""
+        return load_event(self.event)
+
+    def __repr__(self) -> str:
+        call = self.event.get("call")
+        tool = f" {call.get('tool')}"[:61] if isinstance(call, dict) else ""
+        name = str(self.event.get("event"))[:20]
+        return f"<StoredEvent {self.seq} task {self.task} round {self.round} {name}{tool}>"

@@ -152,7 +152,8 @@ class Loop:
                 return (yield from self._end_loop(result.text, stopped_by, result))
             opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
             yield from self._carry_out_round(opened)
-            yield from self._report_progress(RoundCommitted(self.rounds, self.usage))
+            # Not `self.rounds`: with a message of the user, the commit may have begun a new task.
+            yield from self._report_progress(RoundCommitted(number, self.usage))
             limit = self._limit_reached()
             if limit is not None:
                 return (yield from self._end_loop(opened.text, limit, None))
@@ -283,7 +284,9 @@ class Loop:
                 calls = (plan.pending, plan.handled, plan.rejected)
             else:
                 calls = (plan.calls, (), ())
-            planned = RoundPlanned(self.rounds + 1, self.usage, *calls, plan.approvals)
+            planned = RoundPlanned(
+                self.rounds + 1, self.usage, *calls, plan.approvals, issues=plan.issues
+            )
             yield from self._report_progress(planned)
             answers = yield from self._answer_requests(plan.approvals)
         except BaseException as error:

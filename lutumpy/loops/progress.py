@@ -71,6 +71,9 @@ class RoundPlanned(Generic[C_co]):
         rejected: Those that a hook rejected.
         approvals: The requests for approval that no hook has decided; the loop's `approve` is
             asked about them next.
+        held: Those that wait for a person: nothing runs before that. Only the log of a durable loop
+            has them.
+        issues: Those that can't be executed; the library answers them.
     """
 
     round: int
@@ -79,6 +82,8 @@ class RoundPlanned(Generic[C_co]):
     handled: tuple[HandledTool[Any, Any], ...]
     rejected: tuple[RejectedToolCall, ...]
     approvals: tuple[ApprovalRequest, ...] = ()
+    held: tuple[BaseToolCall, ...] = ()
+    issues: tuple[ToolCallIssue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,12 @@ class LoopEnded:
     """The last event: the loop returns `result` now. A loop that ends in an error has none.
 
     Attributes:
-        round: How many rounds were committed.
+        rounds: How many rounds were committed.
         usage: Tokens of this loop.
         result: What the loop returns.
     """
 
-    round: int
+    rounds: int
     usage: Usage
     result: LoopResult[Any]
 

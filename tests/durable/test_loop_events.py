@@ -47,6 +47,7 @@ def names(events: list[StoredEvent]) -> list[str]:
 
 
 STEPS = [
+    "MessagesTaken",
     "RequestStarted",
     "Completed",
     "RoundPlanned",
@@ -124,17 +125,18 @@ def test_an_answer_that_was_recorded_and_not_told_is_told_by_the_next_run(form: 
     end_lease(store)
     form.run(make_loop(store, Model(SCRIPT), Ledger(), events=True))
     told = [name for name in names(form.await_(stored, store)) if name != "RoundDecoded"]
-    assert told[:3] == ["RequestStarted", "Restarted", "Completed"]
+    assert told[:4] == ["MessagesTaken", "RequestStarted", "Restarted", "Completed"]
 
 
-def test_a_round_that_waits_tells_its_answer_once_a_run(form: Form) -> None:
+def test_a_round_that_waits_tells_its_answer_once(form: Form) -> None:
     store, llm = form.await_(new_store), Model(SCRIPT)
     loop = make_loop(store, llm, Ledger(), events=True, hooks=hold_charges)
     waiting = form.run(loop)
     form.await_(loop.decide, SCOPE, waiting.digest, {"p1": {"decision": "run"}}, by="ann")
     form.run(loop)
     told = names(form.await_(stored, store))
-    assert told[0] == "RequestStarted"
+    assert (told.count("RequestStarted"), told.count("Completed")) == (2, 2)
+    assert "Restarted" not in told
     assert told[-1] == "LoopEnded"
 
 
@@ -171,12 +173,14 @@ def test_events_show_what_was_decided(form: Form) -> None:
     form.run(loop)
     events = {str(event.event["event"]): event.event for event in form.await_(stored, store)}
     planned: Any = events["RoundPlanned"]
-    assert [each["call_id"] for each in planned["handled"]] == ["la"]
+    assert [each["call"]["call_id"] for each in planned["handled"]] == ["la"]
+    assert planned["handled"][0]["content"] == "known"
     assert planned["rejected"][0]["reason"] == "no"
     assert [each["call_id"] for each in planned["pending"]] == ["lc"]
     decoded: Any = events["RoundDecoded"]
     assert decoded["issues"][0]["reason"] == "unknown_tool"
     executed: Any = events["RoundExecuted"]
     assert executed["results"][0]["status"] == "ok"
+    assert executed["results"][0]["content"] == "c means c"
     assert seen[0] == "RequestStarted"
     assert seen[-1] == "LoopEnded"

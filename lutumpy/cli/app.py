@@ -22,8 +22,8 @@ from lutumpy.cli.check import check
 from lutumpy.cli.convert import convert
 from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.cli.mcp import mcp
+from lutumpy.cli.operators import rounds
 from lutumpy.cli.repair import repair
-from lutumpy.cli.rounds import rounds
 from lutumpy.cli.show import show
 from lutumpy.cli.text_formats import text_formats
 from lutumpy.cli.tools import tools

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from rich.table import Table
 
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import JsonOption, OutOption
+from lutumpy.cli.stores import (
+    ByOption,
+    CallArgument,
+    PrefixOption,
+    ScopeArgument,
+    StoreArgument,
+    add_row,
+    make_table,
+    with_store,
+)
 from lutumpy.cli.terminal import Output, cut_text, styled
-from lutumpy.errors import LutumpyError, StoreError
+from lutumpy.errors import StoreError
 
 if TYPE_CHECKING:
-    from lutumpy.durable import HeldPlan, OperatorStore
+    from lutumpy.durable import HeldPlan, OperatorStore, Status
 
 __all__ = ["rounds"]
-
-T = TypeVar("T")
 
 rounds: typer.Typer = typer.Typer(
     help="Conversations of a store: what waits for a person, and what nobody knows the end of.",
@@ -30,25 +38,8 @@ rounds: typer.Typer = typer.Typer(
 )
 
 _LONGEST = 60  # characters of an input in a table
+_STATUSES = ("open", "waiting", "done", "stuck")
 _DIGEST_SHOWN = 12
-
-StoreArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="STORE",
-        help="The file of a SqliteStore, or postgresql://... of a PostgresStore.",
-        show_default=False,
-    ),
-]
-ScopeArgument = Annotated[
-    str, typer.Argument(metavar="SCOPE", help="The conversation's id.", show_default=False)
-]
-CallArgument = Annotated[
-    str, typer.Argument(metavar="CALL", help="The id of the call.", show_default=False)
-]
-ByOption = Annotated[
-    str, typer.Option("--by", metavar="NAME", help="Who decides.", show_default=False)
-]
 
 
 @rounds.command("list")
@@ -57,6 +48,13 @@ def list_rounds(
     everything: Annotated[
         bool, typer.Option("--all", help="Every conversation, not only those that wait.")
     ] = False,
+    status: Annotated[
+        str, typer.Option("--status", metavar="STATUS", help="With --all: only these.")
+    ] = "",
+    prefix: PrefixOption = "",
+    after: Annotated[
+        str, typer.Option("--after", metavar="SCOPE", help="With --all: those behind this id.")
+    ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="The most to list.")] = 100,
     as_json: JsonOption = False,
 ) -> None:
@@ -65,10 +63,15 @@ def list_rounds(
     Exit code 0: nothing waits. 1: something does. 2: the store can't be read.
     """
     output = Output(as_json=as_json)
+    if status not in ("", *_STATUSES):
+        raise typer.BadParameter(f"{status!r} is not one of {', '.join(_STATUSES)}.")
     if everything:
-        _list_scopes(output, store, limit)
+        kind = cast("Status", status) if status else None
+        _list_scopes(output, store, limit, kind, prefix, after)
         return
-    held = _with_store(output, store, lambda opened: opened.held(limit=limit))
+    if status or after:
+        raise typer.BadParameter("--status and --after go with --all.")
+    held = with_store(output, store, lambda opened: opened.held(limit=limit, prefix=prefix))
     for plan in held if as_json else ():
         output.record("held", **_describe_held(plan))
     if not as_json:
@@ -78,25 +81,33 @@ def list_rounds(
     raise typer.Exit(1 if held else 0)
 
 
-def _list_scopes(output: Output, store: str, limit: int) -> None:
-    found = _with_store(output, store, lambda opened: opened.scopes(limit=limit))
+def _list_scopes(
+    output: Output, store: str, limit: int, status: Status | None, prefix: str, after: str
+) -> None:
+    found = with_store(
+        output,
+        store,
+        lambda opened: opened.scopes(
+            limit=limit, status=status, prefix=prefix, after=after or None
+        ),
+    )
     if output.as_json:
         for each in found:
-            output.record(
-                "conversation",
-                scope=each.scope,
-                status=each.status,
-                items=each.items,
-                round=each.round,
-                claimed_until=each.claimed_until,
-                updated=each.updated,
-            )
+            output.record("conversation", **asdict(each))
         return
-    table = _make_table("conversation", "status", "items", "round", "written")
+    table = make_table("conversation", "status", "for", "items", "round", "attempts", "last error")
     for each in found:
-        when = each.updated.isoformat(timespec="seconds")
-        _add_row(table, each.scope, each.status, str(each.items), str(each.round), when)
+        error = cut_text(each.last_error or "", _LONGEST)
+        numbers = (str(each.items), str(each.round), str(each.attempts))
+        add_row(table, each.scope, each.status, _shown_age(each.age), *numbers, error)
     output.print(styled(counted(len(found), "conversation")), "", table)
+
+
+def _shown_age(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _describe_held(held: HeldPlan) -> dict[str, Any]:
@@ -113,10 +124,10 @@ def _calls_of(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _make_held_table(plans: list[HeldPlan]) -> Table:
-    table = _make_table("conversation", "call", "tool", "input", "why", "since")
+    table = make_table("conversation", "call", "tool", "input", "why", "since")
     for held in plans:
         for call in _describe_held(held)["calls"]:
-            _add_row(
+            add_row(
                 table,
                 held.scope,
                 call["call_id"],
@@ -131,17 +142,6 @@ def _make_held_table(plans: list[HeldPlan]) -> Table:
 def _shown_input(call: Mapping[str, Any]) -> str:
     # A request for approval has the arguments alone.
     return json.dumps(call["input"], ensure_ascii=False) if "input" in call else call["arguments"]
-
-
-def _make_table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
-
-
-def _add_row(table: Table, *cells: str) -> None:
-    table.add_row(*[styled(cell) for cell in cells])
 
 
 @rounds.command("show")
@@ -164,7 +164,7 @@ def show(
         plans = await opened.held(scope=scope)
         return session, plans, await opened.unresolved(scope)
 
-    session, plans, unresolved = _with_store(output, store, look)
+    session, plans, unresolved = with_store(output, store, look)
     if as_json:
         for plan in plans:
             output.record("held", **_describe_held(plan), plan=plan.plan)
@@ -204,20 +204,20 @@ def _print_conversation(
     for plan in plans:
         digest = plan.digest.removeprefix("sha256:")[:_DIGEST_SHOWN]
         output.print("", styled(("waiting for a person", "bold"), f"  plan {digest}"))
-        table = _make_table("call", "tool", "standing", "input", "why")
+        table = make_table("call", "tool", "standing", "input", "why")
         for call in _calls_of(plan.plan):
             standing = str(call["standing"])
             if standing == "held" and call["call_id"] not in plan.held:
                 standing = "decided"
             shown = cut_text(_shown_input(call), 10 * _LONGEST)
             cells = (call["call_id"], call["tool"], standing, shown, str(call.get("reason", "")))
-            _add_row(table, *cells)
+            add_row(table, *cells)
         output.print(table)
     if unresolved:
         output.print("", styled(("perhaps executed: nobody knows", "bold")))
-        table = _make_table("call", "tool", "arguments")
+        table = make_table("call", "tool", "arguments")
         for call in unresolved:
-            _add_row(table, *_describe_unresolved(call).values())
+            add_row(table, *_describe_unresolved(call).values())
         output.print(table)
     if not plans and not unresolved:
         output.print(styled("nothing waits for a person"))
@@ -271,7 +271,7 @@ def decide(
                 return False
         raise StoreError("plan", f"no such plan of {scope!r} waits for a person")
 
-    taken = _with_store(output, store, take)
+    taken = with_store(output, store, take)
     if as_json:
         output.record("decided", scope=scope, call_id=call, taken=taken, **made)
     elif taken:
@@ -344,43 +344,9 @@ def resolve(
     async def take(opened: OperatorStore) -> None:
         await opened.resolve(scope, call, word, by=by, output=gave)
 
-    _with_store(output, store, take)
+    with_store(output, store, take)
     if as_json:
         more = {} if gave is None else {"output": gave}
         output.record("resolved", scope=scope, call_id=call, decision=decision, by=by, **more)
     else:
         output.print(f"{call} of {scope}: {decision}, by {by}")
-
-
-def _with_store(output: Output, place: str, use: Callable[[OperatorStore], Awaitable[T]]) -> T:
-    """What `use` gives for the store at a place; ends the command with 2 where it can't be used."""
-    try:
-        import anyio
-
-        opened = _open_store(place)
-
-        async def run() -> T:
-            async with opened as store:
-                return await use(store)
-
-        return anyio.run(run)
-    except (ImportError, LutumpyError, OSError) as error:
-        output.complain(f"lutumpy: {error}")
-    except Exception as error:  # of the database's own library
-        if type(error).__module__.partition(".")[0] not in ("sqlite3", "psycopg"):
-            raise
-        output.complain(f"lutumpy: {place} can't be used: {error}")
-    raise typer.Exit(2)
-
-
-def _open_store(place: str) -> AbstractAsyncContextManager[OperatorStore]:
-    if place.startswith(("postgresql://", "postgres://")):
-        from lutumpy.durable import PostgresStore
-
-        return PostgresStore(place)
-    from lutumpy.durable import SqliteStore
-
-    # A new file would hold nothing, and be left behind.
-    if not Path(place).is_file():
-        raise FileNotFoundError(f"there is no file {place}")
-    return SqliteStore(place)

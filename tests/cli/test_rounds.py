@@ -209,6 +209,96 @@ def test_what_a_call_gave_is_resolved_with_it_P8(run: Run, agent: Agent) -> None
     assert told["output"] == {"receipt": 7}
 
 
+def test_conversations_are_listed_by_prefix_and_status(run: Run, agent: Agent) -> None:
+    listed = ("rounds", "list", agent.path)
+    assert run(*listed, "--prefix", "other").code == 0
+    assert run(*listed, "--prefix", "desk").code == 1
+    found = records(run(*listed, "--all", "--status", "waiting", "--json").out)
+    assert [one["scope"] for one in found] == [SCOPE]
+    assert (found[0]["attempts"], found[0]["last_error"]) == (0, None)
+    assert found[0]["age"] >= 0
+    assert records(run(*listed, "--all", "--after", SCOPE, "--json").out) == []
+    assert "is not one of" in run(*listed, "--all", "--status", "lost").err
+    assert "go with --all" in run(*listed, "--after", "x").err
+
+
+def test_calls_of_unknown_outcome_are_listed(run: Run, agent: Agent) -> None:
+    assert run("rounds", "unresolved", agent.path).code == 0
+    asyncio.run(agent.leave_unresolved())
+    ended = run("rounds", "unresolved", agent.path)
+    assert ended.code == 1
+    assert "c9" in ended.out
+    (found,) = records(run("rounds", "unresolved", agent.path, "--json").out)
+    assert (found["scope"], found["call_id"], found["tool"]) == (SCOPE, "c9", "wipe")
+
+
+def test_what_is_next_is_printed(run: Run, agent: Agent) -> None:
+    ended = run("rounds", "next", agent.path)
+    assert (ended.code, ended.out) == (1, "")
+    assert "nothing to go on with" in ended.err
+    run("rounds", "decide", agent.path, SCOPE, "c1", "reject", "--by", "ann")
+    assert run("rounds", "next", agent.path, "--reserve", "0").out == f"{SCOPE}\n"
+    (found,) = records(run("rounds", "next", agent.path, "--reserve", "0.3", "--json").out)
+    assert found["scope"] == SCOPE
+    assert run("rounds", "next", agent.path, "--wait").out == f"{SCOPE}\n"
+
+
+def test_a_stuck_one_is_retried_and_a_lease_is_broken(run: Run, agent: Agent) -> None:
+    said = (agent.path, SCOPE, "--by", "ann")
+    assert "is nobody's" in run("rounds", "break", *said).err
+    assert "is not stuck" in run("rounds", "retry", *said).err
+
+    async def claim(*, stuck: bool) -> None:
+        async with SqliteStore(agent.path) as store:
+            claimed = await store.claim(SCOPE)
+            assert isinstance(claimed, Claim)
+            if stuck:
+                await store.fail(claimed, "it killed its process", stuck=True)
+
+    asyncio.run(claim(stuck=False))
+    assert run("rounds", "break", *said).code == 0
+    asyncio.run(claim(stuck=True))
+    assert "it killed its process" in run("rounds", "list", agent.path, "--all").out
+    (found,) = records(run("rounds", "retry", *said, "--json").out)
+    assert found == {"type": "retried", "scope": SCOPE, "by": "ann", "done": True}
+    assert run("rounds", "retry", *said).code == 1
+
+
+def test_a_conversation_is_forked_and_old_records_are_pruned(run: Run, agent: Agent) -> None:
+    run("rounds", "decide", agent.path, SCOPE, "c1", "reject", "--by", "ann")
+    agent.run()
+    listed = records(run("rounds", "history", agent.path, SCOPE, "--json").out)
+    assert [row["at"] for row in listed] == ["1.0", "1.1", "1.2"]
+    assert "wipe c2" in run("rounds", "history", agent.path, SCOPE).out
+    fork = ("rounds", "fork", agent.path, SCOPE)
+    assert run(*fork, "--at", "1.0", "--to", "new").code == 0
+    assert run(*fork, "--at", "9.9", "--to", "newer").code == 2
+    assert "two numbers" in run(*fork, "--at", "1", "--to", "newer").err
+    assert records(run(*fork, "--at", "1.1", "--to", "x", "--json").out)[0]["to"] == "x"
+    prune = ("rounds", "prune", agent.path, "--before")
+    assert "removed: 0 records" in run(*prune, "1d").out
+    assert "no time zone" in run(*prune, "2026-11-25T12:00:00").err
+    assert "not a moment" in run(*prune, "soon").err
+    assert "is not one of" in run(*prune, "1h", "--what", "items").err
+    kinds = ("--what", "records", "--what", "conversations")
+    (found,) = records(run(*prune, "2999-01-01T00:00:00+00:00", *kinds, "--json").out)
+    assert (found["events"], found["conversations"]) == (0, 1)
+
+
+def test_a_store_of_a_module_is_used(
+    run: Run, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "stores_of_ours.py"
+    module.write_text(
+        f"from lutumpy.durable import SqliteStore\nstore = SqliteStore({str(agent.path)!r})\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run("rounds", "list", "stores_of_ours:store").code == 1
+    assert "has no nothing" in run("rounds", "list", "stores_of_ours:nothing").err
+    assert run("rounds", "list", "no_such_module:store").code == 2
+
+
 def test_nothing_waits(run: Run, agent: Agent) -> None:
     run("rounds", "decide", agent.path, SCOPE, "c1", "reject", "--by", "ann")
     agent.run()

@@ -235,7 +235,7 @@ Prunable: TypeAlias = Literal["records", "events", "conversations"]
 """What `OperatorStore.prune` removes."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class StoredEvent:
     """An event of a conversation's log, as it was stored (rule P20).
 

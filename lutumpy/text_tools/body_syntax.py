@@ -42,6 +42,11 @@ class BodySyntax(ABC):
         return (self.start, self.ends[0]) if self.start and self.ends else (self.start, "")
 
     @property
+    def marks(self) -> tuple[str, ...]:
+        """The texts around a call and in it by which it is told from other text."""
+        return tuple([text for text in (self.start, *self.ends) if text and self.start])
+
+    @property
     def rule(self) -> str:
         """How an instruction says to write the arguments; empty where they are a JSON object."""
         return ""

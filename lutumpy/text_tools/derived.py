@@ -50,6 +50,7 @@ class DerivedItems:
 
     Attributes:
         guided_before: A guided answer is among the items.
+        hinted: Since its last message the user's model was told of a call in another form.
     """
 
     __slots__ = (
@@ -63,10 +64,12 @@ class DerivedItems:
         "_results",
         "_spell",
         "guided_before",
+        "hinted",
     )
 
     def __init__(self, spell: SpellCalls, results: ResultForm = OWN_RESULTS) -> None:
         self.guided_before: bool = False
+        self.hinted: bool = False
         self._spell = spell
         self._results = results
         # System messages before anything else: together with the instruction they become one.
@@ -95,6 +98,7 @@ class DerivedItems:
             self._derived_by_instruction.clear()
             self._origin = None
         else:
+            self.hinted = self.hinted and item.role != "user"
             self._items.append(item)
 
     def copy(self) -> Self:
@@ -106,6 +110,7 @@ class DerivedItems:
             derived[instruction] = (self._bring_up_to_date(instruction).fork(), len(self._items))
         twin = type(self)(self._spell, self._results)
         twin.guided_before = self.guided_before
+        twin.hinted = self.hinted
         twin._leading = self._leading.copy()
         twin._items = self._items.copy()
         twin._derived_by_instruction = derived
@@ -163,8 +168,9 @@ class DerivedItems:
     def _derive_turn(self, item: AssistantTurn) -> AssistantTurn:
         if item.api != API:
             return projected_turn(item, self._spell) if item.calls else item
-        inner, guided = inner_turn(item)
+        inner, guided, hinted = inner_turn(item)
         self.guided_before = self.guided_before or guided
+        self.hinted = self.hinted or hinted
         # Native calls of the inner model would need native results, which there are none of here.
         # And behind a turn that takes nothing but results (rule R6), results as text don't count.
         if inner is None or inner.calls or (inner.results_only and item.calls):

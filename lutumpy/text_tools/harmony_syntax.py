@@ -34,6 +34,11 @@ class HarmonySyntax(BodySyntax):
     around: tuple[str, ...] = ("<|call|>", "<|end|>", "<|return|>")
     escapes: bool = True
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The texts around and in a message."""
+        return (self.start, *self.ends, _MESSAGE)
+
     def quotes(self, tools: KnownTools) -> Mapping[str, str]:
         """Those of JSON."""
         return {'"': '"'}

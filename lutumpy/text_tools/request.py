@@ -47,7 +47,8 @@ class _Prepared:
         value: What a structured turn asks for.
         instruction: The text for the model.
         output: The schema that the endpoint is asked to hold the model to.
-        missed_calls: Finds texts that look like a call, where one is required.
+        missed_calls: Finds texts that look like a call; `None` in a structured turn that requires
+            none, whose text is a value.
         definitions: The tools, as a parser is given them.
     """
 
@@ -69,7 +70,7 @@ class TextRequest:
         guided: The answer is read as a guided one.
         parse: Takes the text of the answer apart.
         formatter: Makes a formatter for a streamed answer.
-        missed_calls: Finds texts that look like a call, where one is required.
+        missed_calls: Finds texts that look like a call.
     """
 
     transcript: Transcript
@@ -82,14 +83,15 @@ class TextRequest:
     def read(self, inner: AssistantTurn) -> AssistantTurn:
         """The turn of a session for the inner model's answer."""
         parsed = self.parse(inner.text)
-        found_nothing = not parsed.calls and not parsed.format_errors
-        if self.missed_calls is not None and found_nothing and _is_whole(inner):
+        hinted = False
+        if self.missed_calls is not None and not parsed.format_errors and _is_whole(inner):
             missed = self.missed_calls.find(parsed)
             if missed is not None:
-                parsed = replace(parsed, calls=(missed,))
+                hinted = True
+                parsed = replace(parsed, calls=(*parsed.calls, missed))
         if parsed.calls and parsed.calls[-1].open_ended and not _is_whole(inner):
             parsed = replace(parsed, calls=(*parsed.calls[:-1], _cut_call(parsed.calls[-1])))
-        return text_turn(inner, parsed, guided=self.guided)
+        return text_turn(inner, parsed, guided=self.guided, hinted=hinted)
 
 
 def _cut_call(call: ParsedCall) -> ParsedCall:
@@ -164,8 +166,12 @@ class RequestMaker:
             return self._read_with(derived.transcript(""), options, guided)
         prepared = self._prepare_offer(offering, options.output)
         options = replace(options, output=prepared.output)
+        missed_calls = prepared.missed_calls
+        if missed_calls is not None and derived.hinted and not missed_calls.required:
+            missed_calls = None  # it was told once, and may have meant it as text
         transcript = derived.transcript(prepared.instruction)
-        return self._read_with(transcript, options, self._guided, prepared)
+        request = self._read_with(transcript, options, self._guided, prepared)
+        return replace(request, missed_calls=missed_calls)
 
     def _read_with(
         self,
@@ -187,8 +193,7 @@ class RequestMaker:
                 formatter = partial(reader.stream_formatter, definitions=prepared.definitions)
         if guided is not None or not self._reads_thinking:
             parse, formatter = self._leading.parser(parse), self._leading.formatter(formatter)
-        missed_calls = None if prepared is None else prepared.missed_calls
-        return TextRequest(transcript, options, guided is not None, parse, formatter, missed_calls)
+        return TextRequest(transcript, options, guided is not None, parse, formatter)
 
     def _prepare_offer(self, offering: ToolOffering, value: OutputSpec | None) -> _Prepared:
         key = (id(offering), id(value))
@@ -218,11 +223,14 @@ class RequestMaker:
                 f"JSON Schema: {schema}"
             )
         missed_calls: MissedCalls | None = None
-        if offering.mode != "auto":
-            names = [spec.name for spec in offering.specs]
-            if offering.forced is not None:
-                names = [offering.forced]
-            missed_calls = MissedCalls(names, self._spell_calls)
+        required = offering.mode != "auto"
+        if required or value is None:
+            forced = [one for one in definitions if one.name == offering.forced]
+            marks = getattr(self._parser, "marks", None)
+            tags = self._parser.tags if marks is None else marks(definitions)
+            missed_calls = MissedCalls(
+                forced or definitions, self._spell_calls, tags, required=required
+            )
         instruction = "\n\n".join([text for text in texts if text])
         return _Prepared(offering, value, instruction, output, missed_calls, definitions)
 

@@ -13,7 +13,7 @@ from lutumpy.text_tools.schema_values import KnownTools
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, check_distinct
 
-__all__ = ["ScanTags", "Syntax"]
+__all__ = ["ScanTags", "Syntax", "syntaxes_for"]
 
 Syntax = CallSyntax | BodySyntax
 """How calls are written."""
@@ -50,7 +50,7 @@ class ScanTags:
         tools: KnownTools | None = None,
     ) -> None:
         self.tools: KnownTools = tools or {}
-        found = [one for syntax in syntaxes for one in _syntaxes_for(syntax, self.tools)]
+        found = [one for syntax in syntaxes for one in syntaxes_for(syntax, self.tools)]
         tagged = [syntax for syntax in found if syntax.start]
         starts = [syntax.start for syntax in tagged]
         # Texts around blocks: left out wherever a start tag would count.
@@ -85,5 +85,6 @@ class ScanTags:
         return BodyBlock(tags, quoted=quoted)
 
 
-def _syntaxes_for(syntax: Syntax, tools: KnownTools) -> Sequence[Syntax]:
+def syntaxes_for(syntax: Syntax, tools: KnownTools) -> Sequence[Syntax]:
+    """A syntax for an offer: several where its tags are made of the tools' names."""
     return syntax.for_offer(tools) if isinstance(syntax, BodySyntax) else [syntax]

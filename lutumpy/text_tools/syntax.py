@@ -61,6 +61,12 @@ class CallSyntax:
         """The tags before and behind a call; the second may be empty."""
         return self.start, "" if self.self_ending or not self.ends else self.ends[0]
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The texts around a call and in it by which it is told from other text."""
+        texts = (self.start, *self.ends, self.name_end or "", self.call_id or "")
+        return tuple([text for text in texts if text.strip()])
+
     def clean_name(self, written: str) -> str:
         """A bare name as a model wrote it, without what stands around the name of the tool."""
         name = written.removeprefix(self.name_prefix)

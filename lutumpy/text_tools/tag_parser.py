@@ -9,7 +9,7 @@ from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.instruction import OWN_LISTING, ToolListing, call_instruction
 from lutumpy.text_tools.protocol import CallStreamFormatter, ParsedText
 from lutumpy.text_tools.result_form import ResultForm
-from lutumpy.text_tools.scan_tags import ScanTags, Syntax
+from lutumpy.text_tools.scan_tags import ScanTags, Syntax, syntaxes_for
 from lutumpy.text_tools.scanner import TextScanner
 from lutumpy.text_tools.schema_values import known_tools
 from lutumpy.text_tools.syntax import (
@@ -172,6 +172,12 @@ class TagToolParser:
     def tags(self) -> tuple[str, str]:
         """The tags before and behind a call; the second is empty where the JSON ends the call."""
         return self.syntax.tags
+
+    def marks(self, definitions: Sequence[ToolDef]) -> Sequence[str]:
+        """The texts around calls by which a damaged one is told from other text."""
+        tools = known_tools(definitions)
+        found = [each for one in self._syntaxes for each in syntaxes_for(one, tools)]
+        return [mark for syntax in found for mark in syntax.marks]
 
     def format_instruction(self, definitions: Sequence[ToolDef]) -> str:
         """The instruction: how to call tools, and which there are."""

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lutumpy import AssistantTurn, TranscriptError, Usage
 from lutumpy.models import Block, CallBlock, ReasoningBlock, TextBlock, dump_turn, load_turn
 from lutumpy.plain import json_values
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
 
-__all__ = ["API", "inner_turn", "text_turn"]
+__all__ = ["API", "InnerTurn", "inner_turn", "text_turn"]
 
 API = "text_tools"
 """The `api` of a turn whose calls were read from text."""
 
 
-def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> AssistantTurn:
+class InnerTurn(NamedTuple):
+    """What a turn keeps of the answer that it was made of.
+
+    Attributes:
+        turn: The inner model's own turn; `None` where that of a loaded dump can't be read.
+        guided: It is a guided answer.
+        hinted: The model was told of a call that it wrote in another form.
+    """
+
+    turn: AssistantTurn | None
+    guided: bool = False
+    hinted: bool = False
+
+
+def text_turn(
+    inner: AssistantTurn, parsed: ParsedText, *, guided: bool, hinted: bool = False
+) -> AssistantTurn:
     """The turn that a session sees.
 
     Args:
         inner: The inner model's own turn.
         parsed: Its text, taken apart.
         guided: Whether it is a guided answer.
+        hinted: Whether one of the calls is a text that only looked like one.
     """
     calls = call_blocks(parsed)
     # A model may call natively without being offered a tool: answered like every other call.
@@ -45,6 +62,8 @@ def text_turn(inner: AssistantTurn, parsed: ParsedText, *, guided: bool) -> Assi
     }
     if guided:
         native_form["guided"] = True
+    if hinted:
+        native_form["hinted"] = True
     last = calls[-1] if calls else None
     return replace(
         inner,
@@ -81,18 +100,16 @@ def call_block(call: ParsedCall, index: int) -> CallBlock:
     )
 
 
-def inner_turn(turn: AssistantTurn) -> tuple[AssistantTurn | None, bool]:
-    """The inner model's own turn, and whether it is a guided answer.
-
-    No turn where that of a loaded dump can't be read.
-    """
+def inner_turn(turn: AssistantTurn) -> InnerTurn:
+    """What a turn of this API keeps of the inner model's answer."""
     if not turn.native:
-        return AssistantTurn("", (), b""), False
+        return InnerTurn(AssistantTurn("", (), b""))
     native: Any = json_values.decode(turn.native)
     try:
-        return load_turn(native["turn"]), bool(native.get("guided"))
+        inner = load_turn(native["turn"])
+        return InnerTurn(inner, bool(native.get("guided")), bool(native.get("hinted")))
     except (TranscriptError, KeyError, TypeError, ValueError, AttributeError, IndexError):
-        return None, False
+        return InnerTurn(None)
 
 
 def _strip_for_replay(inner: AssistantTurn) -> AssistantTurn:

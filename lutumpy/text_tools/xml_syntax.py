@@ -88,6 +88,13 @@ class XmlSyntax(BodySyntax):
     of_each_tool: bool = False
 
     @property
+    def marks(self) -> tuple[str, ...]:
+        """The tags, and those of the elements."""
+        calls = (*(self.call or ())[:1], self.call_end)
+        texts = (self.start, *self.ends, *calls, self.key[0], self.value_end)
+        return tuple([text for text in texts if text and "{key}" not in text])
+
+    @property
     def rule(self) -> str:
         """How an instruction says to write the arguments."""
         return (

@@ -10,19 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
-from text_toolkit import Tools, asked
+from text_toolkit import Tools, asked, spell
 
 from lutumpy import NeedsTools, ToolDef, Toolset, tool, tool_fn
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import (
     ParsedText,
     TagToolParser,
-    TextFormat,
     TextTools,
     recognize_format,
     text_formats,
 )
-from lutumpy.text_tools.body_syntax import BodySyntax
 
 TRICKY = 'say "hi" to {Åse} \\ it\'s </tool_call> [/x] {"a": 1} and </parameter> 晴'
 DEFINITIONS = [
@@ -53,13 +51,6 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"city": "Åsgårdstrand", "days": 3, "tags": ["a", "b"]},
     {"city": TRICKY, "unit": None},
 ]
-# What a format wraps around all the calls of an answer.
-AROUND = {
-    "deepseek_v31": ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),
-    "deepseek_v3": ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),
-    "kimi_k2": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-    "step3": ("<\uff5ctool_calls_begin\uff5c>", "<\uff5ctool_calls_end\uff5c>"),
-}
 
 
 @tool_fn
@@ -70,31 +61,6 @@ def find(text: str) -> str:
         text: What to find.
     """
     return text
-
-
-def spell(one: TextFormat, calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """Calls as the format writes them."""
-    syntax = one.syntaxes[0]
-    written = [syntax.spelled(name, json.dumps(arguments)) for name, arguments in calls]
-    if isinstance(syntax, BodySyntax) and not syntax.start:
-        return spell_whole_answer(one.name, syntax, calls)
-    before, behind = AROUND.get(one.name, ("", ""))
-    return f"{before}{chr(10).join(written)}{behind}"
-
-
-def spell_whole_answer(
-    name: str, syntax: BodySyntax, calls: Sequence[tuple[str, dict[str, Any]]]
-) -> str:
-    """An answer without tags: all its calls in one list, or one behind the other."""
-    written = [syntax.spelled(one, json.dumps(arguments)) for one, arguments in calls]
-    if name == "llama3_bare":
-        return "; ".join(written)
-    if name == "xlam_fence":
-        inner = ", ".join(
-            [one.removeprefix("```json\n[").removesuffix("]\n```") for one in written]
-        )
-        return f"```json\n[{inner}]\n```"
-    return "[" + ", ".join([one[1:-1] for one in written]) + "]"
 
 
 def outcome(found: ParsedText) -> list[tuple[str, Any]]:

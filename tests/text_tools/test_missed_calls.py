@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from text_toolkit import Tools, asked, call
 
-from lutumpy import Finished, NeedsTools, ToolRequirement
+from lutumpy import Finished, NeedsTools, Session, ToolRequirement
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import TagToolParser, TextTools, text_formats
 
@@ -47,7 +47,10 @@ def test_an_empty_call_where_one_was_required_is_an_issue(text: str, guided: boo
             assert issue.reason == "malformed_arguments"
             assert "holds none" in issue.detail
     for outcome in outcomes(text, guided=guided):
-        assert isinstance(outcome, Finished)  # nobody asked for a call
+        assert "Your tool call holds none." in the_issue(outcome).detail
+    if not guided:
+        for outcome in outcomes(f"It is sunny. {text}"):
+            assert isinstance(outcome, Finished)  # nobody asked for a call, and there is an answer
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,10 @@ FOREIGN = [
 ]
 
 
+# What may be what was asked for, where no call was.
+MAY_BE_MEANT = [FOREIGN[index] for index in (1, 10, 14, 17)]
+
+
 @pytest.mark.parametrize("text", FOREIGN)
 def test_a_required_call_in_another_shape_is_an_issue_that_says_how_to_write_it(text: str) -> None:
     for outcome in outcomes(f"Sure. {text}", ToolRequirement.at_least_one()):
@@ -142,7 +149,66 @@ def test_a_required_call_in_another_shape_is_an_issue_that_says_how_to_write_it(
         assert "not run" in issue.detail
         assert text[-5:] in issue.metadata.arguments
     for outcome in outcomes(text):
-        assert isinstance(outcome, Finished)  # it may be what was asked for
+        if text in MAY_BE_MEANT:
+            assert isinstance(outcome, Finished)
+        else:
+            issue = the_issue(outcome)
+            assert "If it was none, answer without it." in issue.detail
+            assert issue.metadata.name == "weather"
+
+
+def test_where_no_call_was_required_a_lapse_is_told_once_for_a_message_C7() -> None:
+    texts = [OSLO, f"<tool_call>{OSLO}</tool_call>", "Sunny.", OSLO]
+    inner = ScriptedModel([Reply(text=text) for text in texts])
+    llm, session = TextTools(inner), asked()
+    outcome = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [])
+    twin = Session.load(session.dump())  # what was told is known from the dump as well
+    second = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(second, Finished)
+    session.push_user("And in Rome?")
+    assert isinstance(session.text_turn(llm, tools=Tools).collect_sync(), Finished)
+    session.push_user("And in Rome?")
+    again = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(again, NeedsTools)
+    again.round.discard()
+    llm = TextTools(ScriptedModel([Reply(text=OSLO)]))
+    assert isinstance(twin.text_turn(llm, tools=Tools).collect_sync(), Finished)
+
+
+def test_a_sibling_with_a_damaged_tag_is_told_beside_the_call_that_was_read_C1() -> None:
+    whole = call("weather", {"city": "Oslo"})
+    for text in (
+        f"{whole[1:]}\n{whole}",
+        f"{whole}\n{whole[1:]}",
+        f"{whole} {whole[:10]}{whole[11:]}",
+    ):
+        for outcome in outcomes(text):
+            assert isinstance(outcome, NeedsTools)
+            (one,) = outcome.round.calls
+            (issue,) = outcome.round.issues
+            assert (one.metadata.name, issue.metadata.name) == ("weather", "weather")
+            assert issue.reason == "malformed_arguments"
+            outcome.round.discard()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write `<tool_call>` before the call of weather.",
+        f"It is called so:\n```\n<tool_call>{OSLO}</tool_call>\n```\nThat asks for the weather.",
+        "The tool weather takes a city: weather(city) is how I call it.",
+        "The function of tools such as the weather's is to help.",
+        '{"weather": "sunny", "city": "Oslo"}',
+        f"Here is the JSON: {OSLO}",
+        "<weather>sunny</weather>",
+        "a <b>weather</b> report",
+    ],
+)
+def test_an_answer_about_calls_stays_an_answer_T3(text: str) -> None:
+    for outcome in outcomes(text):
+        assert isinstance(outcome, Finished)
 
 
 def test_the_hint_names_the_tool_and_comes_back_in_words() -> None:

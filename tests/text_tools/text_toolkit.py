@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ from toolkit import Write
 
 from lutumpy import Session, ToolResult, ToolRound, Toolset, tool, tool_fn
 from lutumpy.hooks import BaseToolCall
-from lutumpy.text_tools import ParsedCall, TagToolParser
+from lutumpy.text_tools import ParsedCall, TagToolParser, TextFormat
+from lutumpy.text_tools.body_syntax import BodySyntax
 
 every_api = pytest.mark.parametrize("api", APIS)
 
@@ -96,3 +97,37 @@ def text_of(content: Any) -> str:
         return content
     parts = content["parts"] if isinstance(content, Mapping) else content or ()
     return "".join([part.get("text", "") for part in parts])
+
+
+# What a format wraps around all the calls of an answer.
+AROUND = {
+    "deepseek_v31": ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),
+    "deepseek_v3": ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),
+    "kimi_k2": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    "step3": ("<\uff5ctool_calls_begin\uff5c>", "<\uff5ctool_calls_end\uff5c>"),
+}
+
+
+def spell(one: TextFormat, calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Calls as the format writes them."""
+    syntax = one.syntaxes[0]
+    written = [syntax.spelled(name, json.dumps(arguments)) for name, arguments in calls]
+    if isinstance(syntax, BodySyntax) and not syntax.start:
+        return spell_whole_answer(one.name, syntax, calls)
+    before, behind = AROUND.get(one.name, ("", ""))
+    return f"{before}{chr(10).join(written)}{behind}"
+
+
+def spell_whole_answer(
+    name: str, syntax: BodySyntax, calls: Sequence[tuple[str, dict[str, Any]]]
+) -> str:
+    """An answer without tags: all its calls in one list, or one behind the other."""
+    written = [syntax.spelled(one, json.dumps(arguments)) for one, arguments in calls]
+    if name == "llama3_bare":
+        return "; ".join(written)
+    if name == "xlam_fence":
+        inner = ", ".join(
+            [one.removeprefix("```json\n[").removesuffix("]\n```") for one in written]
+        )
+        return f"```json\n[{inner}]\n```"
+    return "[" + ", ".join([one[1:-1] for one in written]) + "]"

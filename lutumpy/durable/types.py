@@ -261,6 +261,7 @@ class StoredEvent:
 
     def __repr__(self) -> str:
         call = self.event.get("call")
-        tool = f" {call.get('tool')}"[:61] if isinstance(call, dict) else ""
+        tool = f" {call.get('tool')}"[:41] if isinstance(call, dict) else ""
         name = str(self.event.get("event"))[:20]
-        return f"<StoredEvent {self.seq} task {self.task} round {self.round} {name}{tool}>"
+        place = f"{self.seq:d} task {self.task:d} round {self.round:d}"
+        return f"<StoredEvent {place} {name}{tool}>"

@@ -14,54 +14,64 @@
 #   |                                                 | results' entries already hold its blocks |
 #   | other blocks before them                        | refused: nothing can be put between      |
 #
-# The turn with calls waits (`_waiting`) until the next message shows its results.
+# The turn with calls waits (`_waiting`) until the next message shows its results. Which of them
+# answers which call is the API's business (`Matcher`): by ids, or by names and places too.
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 from lutumpy.adapters.reading import Entry, HistoryReading, status_of, text_only
 from lutumpy.core.items import AssistantTurn, CallBlock, Part, ResultBlock
 from lutumpy.rules.block_wire import BlockWire
 
-__all__ = ["BlockReaders", "ResultContent", "blocks_of", "read_blocks"]
+__all__ = [
+    "BlockReaders",
+    "FoundResult",
+    "Matched",
+    "ResultContent",
+    "blocks_of",
+    "matcher_by_id",
+    "read_blocks",
+]
 
 ResultContent: TypeAlias = "str | tuple[Part, ...]"
 """The content of a result."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockReaders:
-    """What the reader of an API of blocks says of it.
+class FoundResult(NamedTuple):
+    """A result in the user's messages after a turn.
 
     Attributes:
-        wire: Where calls and results stand.
-        read_turn: Reads the messages of an answer; gets the ids of calls that have results too.
-        read_parts: Reads a content that isn't the model's.
-        read_result: The content of a result, and whether it says that the call failed.
+        position: The position of its message.
+        result: What it holds.
+        is_late: Whether other content stands before it.
     """
 
-    wire: BlockWire
-    read_turn: Callable[[list[Entry], AbstractSet[str]], AssistantTurn]
-    read_parts: Callable[[Any], list[Part]]
-    read_result: Callable[[Mapping[str, Any]], tuple[ResultContent, bool]]
+    position: str
+    result: Mapping[str, Any]
+    is_late: bool
 
 
-def read_blocks(history: HistoryReading, entries: list[Entry], readers: BlockReaders) -> None:
-    """Read the messages of a history, one run of the same role after another."""
-    reading = _BlockReading(history, entries, readers)
-    for role, run in itertools.groupby(entries, key=_role_of):
-        reading.take(role, list(run))
-    reading.end()
+class Matched(NamedTuple):
+    """Which result answers which call.
+
+    Attributes:
+        of_calls: The place of each call's result among those found; `None` for a call without one.
+        refused: What stands against the results, or against calls without one: a position and the
+            words for it.
+    """
+
+    of_calls: list[int | None]
+    refused: list[tuple[str, str]]
 
 
-def _role_of(entry: Entry) -> str:
-    role = entry.value.get("role")
-    return role if isinstance(role, str) else ""
+Matcher: TypeAlias = "Callable[[Sequence[CallBlock], Sequence[FoundResult], str], Matched]"
+"""Matches the calls of a turn and the results after it; gets the position of the turn as well."""
 
 
 def blocks_of(entry: Entry, wire: BlockWire) -> list[Any]:
@@ -71,6 +81,39 @@ def blocks_of(entry: Entry, wire: BlockWire) -> list[Any]:
         return content
     is_text = wire.is_tagged and isinstance(content, str) and content
     return [{"type": "text", "text": content}] if is_text else []
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReaders:
+    """What the reader of an API of blocks says of it.
+
+    Attributes:
+        wire: Where calls and results stand.
+        read_turn: Reads the messages of an answer; gets what names the calls that have results.
+        read_parts: Reads a content that isn't the model's.
+        read_result: The content of a result of a call, and whether it says that the call failed.
+        match: Finds the results of calls.
+        blocks_of: The blocks of a message.
+        names_of_result: The keys under which a result names its call.
+        has_system: Whether a message may have the role `system`.
+    """
+
+    wire: BlockWire
+    read_turn: Callable[[list[Entry], AbstractSet[str]], AssistantTurn]
+    read_parts: Callable[[Any], list[Part]]
+    read_result: Callable[[Mapping[str, Any], CallBlock], tuple[ResultContent, bool]]
+    match: Matcher
+    blocks_of: Callable[[Entry, BlockWire], list[Any]] = blocks_of
+    names_of_result: tuple[str, ...] = ()
+    has_system: bool = True
+
+
+def read_blocks(history: HistoryReading, entries: list[Entry], readers: BlockReaders) -> None:
+    """Read the messages of a history, one run of the same role after another."""
+    reading = _BlockReading(history, entries, readers)
+    for role, run in itertools.groupby(entries, key=lambda entry: reading.role_of(entry)):
+        reading.take(role, list(run))
+    reading.end()
 
 
 def _result_in(block: Any, wire: BlockWire) -> Mapping[str, Any] | None:
@@ -86,23 +129,6 @@ class _Waiting:
     entries: list[Entry]
 
 
-@dataclass(slots=True)
-class _Answers:
-    """What the user's messages after a turn hold.
-
-    Attributes:
-        calls: The calls of the turn, by their ids.
-        results: Their results, as far as they were found.
-        others: The blocks of each message that are no results.
-        answering: How many messages lead to the last one with a result.
-    """
-
-    calls: dict[str, CallBlock]
-    results: dict[str, ResultBlock] = field(default_factory=dict[str, ResultBlock])
-    others: list[list[Any]] = field(default_factory=list[list[Any]])
-    answering: int = 0
-
-
 class _BlockReading:
     """The messages, taken one run of the same role after another."""
 
@@ -113,19 +139,23 @@ class _BlockReading:
     ) -> None:
         self._history = history
         self._readers = readers
-        self._answered = _answered_ids(entries, readers.wire)
+        self._answered = _names_of_answered(entries, readers)
         self._waiting: _Waiting | None = None
 
+    def role_of(self, entry: Entry) -> str:
+        return self._readers.wire.role_of(entry.value)
+
     def take(self, role: str, run: list[Entry]) -> None:
-        if role == "user":
+        wire = self._readers.wire
+        if role == wire.user:
             self._take_user_messages(run)
             return
         self.end()
-        if role == "assistant":
+        if role == wire.model:
             self._take_answers(run)
-        elif role == "system":
+        elif role == "system" and self._readers.has_system:
             for entry in run:
-                parts = self._readers.read_parts(entry.value.get("content"))
+                parts = self._readers.read_parts(entry.value.get(wire.blocks_key))
                 self._history.message("system", text_only(parts), [entry])
         else:
             self._history.refuse(
@@ -136,8 +166,6 @@ class _BlockReading:
         """No results follow."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            for call in waiting.turn.calls:
-                self._refuse_open(waiting, call)
             self._add_turn(waiting, [], [])
 
     def _take_answers(self, run: list[Entry]) -> None:
@@ -145,14 +173,15 @@ class _BlockReading:
         # results come after all.
         calling = next((k for k, entry in enumerate(run) if self._has_calls(entry)), len(run) - 1)
         for entry in run[:calling]:
-            turn = self._readers.read_turn([entry], self._answered)
-            self._add_turn(_Waiting(turn, [entry]), [], [])
-        turn = self._readers.read_turn(run[calling:], self._answered)
-        self._waiting = _Waiting(turn, run[calling:])
+            self._add_turn(self._read_turn([entry]), [], [])
+        self._waiting = self._read_turn(run[calling:])
+
+    def _read_turn(self, entries: list[Entry]) -> _Waiting:
+        return _Waiting(self._readers.read_turn(entries, self._answered), entries)
 
     def _has_calls(self, entry: Entry) -> bool:
         wire = self._readers.wire
-        for block in blocks_of(entry, wire):
+        for block in self._readers.blocks_of(entry, wire):
             found = wire.inside((), block, wire.call.kind) if isinstance(block, dict) else None
             if found is not None and wire.is_answered(found[1]):
                 return True
@@ -160,74 +189,95 @@ class _BlockReading:
 
     def _take_user_messages(self, run: list[Entry]) -> None:
         waiting, self._waiting = self._waiting, None
-        calls = waiting.turn.calls if waiting is not None else ()
-        answers = _Answers({call.id: call for call in calls})
-        for entry in run:
-            self._read_user_message(entry, answers)
-        if waiting is not None:
-            for call_id, call in answers.calls.items():
-                if call_id not in answers.results:
-                    self._refuse_open(waiting, call)
-            results = [answers.results[call.id] for call in calls if call.id in answers.results]
-            self._add_turn(waiting, results, run[: answers.answering])
+        results: list[FoundResult] = []
+        # The blocks of each message that are no results; and how many messages lead to the last
+        # one with a result.
+        others: list[list[Any]] = []
+        answering = 0
         for number, entry in enumerate(run):
-            others = answers.others[number]
-            if number >= answers.answering:
-                parts = self._readers.read_parts(entry.value.get("content"))
+            is_behind_others = any(others)
+            others.append([])
+            for block in self._readers.blocks_of(entry, self._readers.wire):
+                result = _result_in(block, self._readers.wire)
+                if result is None:
+                    others[-1].append(block)
+                    continue
+                answering = number + 1
+                is_late = is_behind_others or bool(others[-1])
+                results.append(FoundResult(entry.position, result, is_late))
+        if waiting is not None:
+            self._add_turn(waiting, results, run[:answering])
+        else:
+            self._match((), results, "")
+        for number, entry in enumerate(run):
+            if number >= answering:
+                parts = self._readers.read_parts(entry.value.get(self._readers.wire.blocks_key))
                 self._history.message("user", parts, [entry])
-            elif others:
-                self._history.message("user", self._readers.read_parts(others), [])
-
-    def _read_user_message(self, entry: Entry, answers: _Answers) -> None:
-        is_behind_others = any(answers.others)
-        others: list[Any] = []
-        answers.others.append(others)
-        for block in blocks_of(entry, self._readers.wire):
-            result = _result_in(block, self._readers.wire)
-            if result is None:
-                others.append(block)
-                continue
-            answers.answering = len(answers.others)
-            self._read_result(entry, result, answers, is_late=is_behind_others or bool(others))
-
-    def _read_result(
-        self, entry: Entry, result: Mapping[str, Any], answers: _Answers, *, is_late: bool
-    ) -> None:
-        call_id = result.get(self._readers.wire.result.id_key)
-        call = answers.calls.get(call_id) if isinstance(call_id, str) else None
-        if call is None:
-            words = f"the result is of no call in the message before: {call_id!r}"
-            self._history.refuse(entry.position, words)
-            return
-        if call.id in answers.results:
-            self._history.refuse(entry.position, f"the result is the second one for {call_id!r}")
-            return
-        if is_late:
-            words = f"the result of {call_id!r} stands after other content"
-            self._history.refuse(entry.position, words)
-        content, failed = self._readers.read_result(result)
-        answers.results[call.id] = ResultBlock(
-            call.id, call.name, content, status_of(content, failed), call.kind
-        )
-
-    def _refuse_open(self, waiting: _Waiting, call: CallBlock) -> None:
-        words = f"call {call.id!r} of {call.name!r} has no result in the next message"
-        self._history.refuse(waiting.entries[0].position, words)
+            elif others[number]:
+                self._history.message("user", self._readers.read_parts(others[number]), [])
 
     def _add_turn(
-        self, waiting: _Waiting, results: list[ResultBlock], result_entries: list[Entry]
+        self, waiting: _Waiting, results: list[FoundResult], result_entries: list[Entry]
     ) -> None:
-        if not self._history.refused:
-            self._history.turn(waiting.turn, waiting.entries, results, result_entries)
+        calls = waiting.turn.calls
+        places = self._match(calls, results, waiting.entries[0].position)
+        if self._history.refused:
+            return
+        blocks = [
+            self._read_result(call, results[place].result)
+            for call, place in zip(calls, places, strict=True)
+            if place is not None
+        ]
+        self._history.turn(waiting.turn, waiting.entries, blocks, result_entries)
+
+    def _match(
+        self, calls: Sequence[CallBlock], results: Sequence[FoundResult], where: str
+    ) -> list[int | None]:
+        matched = self._readers.match(calls, results, where)
+        for position, words in matched.refused:
+            self._history.refuse(position, words)
+        return matched.of_calls
+
+    def _read_result(self, call: CallBlock, result: Mapping[str, Any]) -> ResultBlock:
+        content, failed = self._readers.read_result(result, call)
+        return ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
 
 
-def _answered_ids(entries: list[Entry], wire: BlockWire) -> frozenset[str]:
-    """The ids of the calls that have results in a history."""
+def _names_of_answered(entries: list[Entry], readers: BlockReaders) -> frozenset[str]:
+    """What names the calls that have results in a history: ids, and names where they tell."""
+    wire = readers.wire
+    keys = readers.names_of_result or (wire.result.id_key,)
     found: set[str] = set()
     for entry in entries:
-        for block in blocks_of(entry, wire):
+        for block in readers.blocks_of(entry, wire):
             result = _result_in(block, wire)
-            call_id = result.get(wire.result.id_key) if result is not None else None
-            if isinstance(call_id, str):
-                found.add(call_id)
+            names = [result.get(key) for key in keys] if result is not None else []
+            found.update([name for name in names if isinstance(name, str) and name])
     return frozenset(found)
+
+
+def matcher_by_id(wire: BlockWire) -> Matcher:
+    """For an API whose calls have ids, each of its own: a result names one of them."""
+
+    def match(calls: Sequence[CallBlock], results: Sequence[FoundResult], where: str) -> Matched:
+        refused: list[tuple[str, str]] = []
+        place_of: dict[str, int] = {}
+        known = {call.id for call in calls}
+        for place, (position, result, is_late) in enumerate(results):
+            call_id = result.get(wire.result.id_key)
+            if not isinstance(call_id, str) or call_id not in known:
+                words = f"the result is of no call in the message before: {call_id!r}"
+            elif call_id in place_of:
+                words = f"the result is the second one for {call_id!r}"
+            else:
+                place_of[call_id] = place
+                words = f"the result of {call_id!r} stands after other content" if is_late else ""
+            if words:
+                refused.append((position, words))
+        for call in {call.id: call for call in calls}.values():
+            if call.id not in place_of:
+                words = f"call {call.id!r} of {call.name!r} has no result in the next message"
+                refused.append((where, words))
+        return Matched([place_of.get(call.id) for call in calls], refused)
+
+    return match

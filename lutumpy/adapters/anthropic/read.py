@@ -14,7 +14,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, ContentReader
-from lutumpy.adapters.block_reading import BlockReaders, ResultContent, blocks_of, read_blocks
+from lutumpy.adapters.block_reading import (
+    BlockReaders,
+    ResultContent,
+    blocks_of,
+    matcher_by_id,
+    read_blocks,
+)
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -26,6 +32,7 @@ from lutumpy.adapters.reading import (
 )
 from lutumpy.core.items import (
     AssistantTurn,
+    CallBlock,
     FilePart,
     Message,
     Part,
@@ -57,8 +64,7 @@ def read_messages(
     entries = history.entries(messages, "messages.{}")
     if system is not None:
         history.add(_read_system(system))
-    readers = BlockReaders(WIRE, _read_turn, _read_parts, _read_result)
-    read_blocks(history, entries, readers)
+    read_blocks(history, entries, _READERS)
     if not history.refused:
         return history.end(())
     return history.end(anthropic.check_messages([entry.value for entry in entries]))
@@ -97,7 +103,7 @@ def _infer_stop_reason(reader: ContentReader) -> str:
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_result(result: Mapping[str, Any]) -> tuple[ResultContent, bool]:
+def _read_result(result: Mapping[str, Any], call: CallBlock) -> tuple[ResultContent, bool]:
     return _read_content(result.get("content")), result.get("is_error") is True
 
 
@@ -174,3 +180,6 @@ def _read_document(block: dict[str, Any]) -> Iterator[Part]:
         yield from _read_parts(given.get("content"))
     else:
         yield left_out("document", named or given.get("file_id"))
+
+
+_READERS = BlockReaders(WIRE, _read_turn, _read_parts, _read_result, matcher_by_id(WIRE))

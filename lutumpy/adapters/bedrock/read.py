@@ -11,7 +11,13 @@ from typing import Any
 
 from lutumpy.adapters.bedrock.blobs import with_base64
 from lutumpy.adapters.bedrock.decode import API, BlockReader, key_of
-from lutumpy.adapters.block_reading import BlockReaders, ResultContent, blocks_of, read_blocks
+from lutumpy.adapters.block_reading import (
+    BlockReaders,
+    ResultContent,
+    blocks_of,
+    matcher_by_id,
+    read_blocks,
+)
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -23,6 +29,7 @@ from lutumpy.adapters.reading import (
 )
 from lutumpy.core.items import (
     AssistantTurn,
+    CallBlock,
     FilePart,
     Message,
     Part,
@@ -55,8 +62,7 @@ def read_converse(
     entries = history.entries(_plain(messages), "messages.{}")
     if system is not None:
         history.add(_read_system(system))
-    readers = BlockReaders(WIRE, _read_turn, _read_parts, _read_result)
-    read_blocks(history, entries, readers)
+    read_blocks(history, entries, _READERS)
     if not history.refused:
         return history.end(())
     return history.end(converse.check_messages([entry.value for entry in entries]))
@@ -98,7 +104,7 @@ _TYPES |= {"docx": f"{_OFFICE}wordprocessingml.document", "xls": "application/vn
 _TYPES |= {"xlsx": f"{_OFFICE}spreadsheetml.sheet"}
 
 
-def _read_result(result: Mapping[str, Any]) -> tuple[ResultContent, bool]:
+def _read_result(result: Mapping[str, Any], call: CallBlock) -> tuple[ResultContent, bool]:
     return _read_content(result.get("content")), result.get("status") == "error"
 
 
@@ -156,3 +162,6 @@ def _read_document(document: dict[str, Any]) -> Part:
         return FilePart(text.encode(), "text/plain", filename=named)
     media_type = _TYPES.get(str(document.get("format")))
     return file_part(given.get("bytes"), media_type, named) or left_out("document", named)
+
+
+_READERS = BlockReaders(WIRE, _read_turn, _read_parts, _read_result, matcher_by_id(WIRE))

@@ -4,31 +4,23 @@ Neighbouring contents of one role are one for this API. So the calls of an answe
 several contents, and their results too, with a text after them.
 """
 
-# What is hard here
-# -----------------
-# A transcript has turns (an answer with the results of its calls), a history has contents. The two
-# meet like this:
-#
-#   | in the history                                  | in the transcript                         |
-#   |-------------------------------------------------|-------------------------------------------|
-#   | `model` contents in a row, without calls        | one turn each                             |
-#   | the same, from the first one with calls on      | one turn: its results come after all      |
-#   | `functionResponse` parts in the contents after  | the results of that turn                  |
-#   | other parts behind them in the same content     | a user message without entries: the       |
-#   |                                                 | results' entries already hold its parts   |
-#   | other parts before them                         | refused: nothing can be put between       |
-#
-# A result is told by its id where its call has that id; by its name and order where it has none,
-# and by its place alone where names say nothing.
+# How contents become turns is said in `adapters/block_reading.py`. A result is told by its id where
+# its call has that id; by its name and order where it has none, and by its place alone where names
+# say nothing.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
+from lutumpy.adapters.block_reading import (
+    BlockReaders,
+    FoundResult,
+    Matched,
+    ResultContent,
+    read_blocks,
+)
 from lutumpy.adapters.gemini.decode import API, PartReader
 from lutumpy.adapters.reading import (
     Entry,
@@ -38,23 +30,22 @@ from lutumpy.adapters.reading import (
     file_part,
     image_part,
     left_out,
-    status_of,
 )
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
     Message,
     Part,
-    ResultBlock,
     TextPart,
     Verbatim,
 )
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.plain.json_values import encode_text
+from lutumpy.rules.block_wire import BlockWire
 from lutumpy.rules.gemini import messages as gemini
 from lutumpy.rules.gemini.fields import field
-from lutumpy.rules.gemini.wire import role_of
+from lutumpy.rules.gemini.wire import WIRE
 
 __all__ = ["read_gemini"]
 
@@ -77,10 +68,7 @@ def read_gemini(
     entries = history.entries(messages, "contents[{}]")
     if system is not None:
         history.add(_read_system(system))
-    reading = _ContentsReading(history, _answered(entries))
-    for role, run in itertools.groupby(entries, key=lambda entry: role_of(entry.value)):
-        reading.take(role, list(run))
-    reading.end()
+    read_blocks(history, entries, _READERS)
     if not history.refused:
         return history.end(())
     return history.end(gemini.check_messages([entry.value for entry in entries]))
@@ -95,115 +83,37 @@ def _read_system(system: Any) -> Message:
             f"systemInstruction is {type(value).__name__}, neither text nor a content; "
             "nothing was read"
         )
-    texts = [part.get("text") for part in _parts_of(value)]
+    texts = [part.get("text") for part in _listed(value.get("parts"))]
     parts = tuple([TextPart(text) for text in texts if isinstance(text, str) and text])
     return Message("system", parts, verbatim=Verbatim(API, (data,), system=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A turn whose results may come in the next content."""
-
-    turn: AssistantTurn
-    entries: list[Entry]
+# --- turns ----------------------------------------------------------------------------------------
 
 
-class _ContentsReading:
-    """The contents, taken one run of the same role after another."""
-
-    __slots__ = ("_answered", "_history", "_waiting")
-
-    def __init__(self, history: HistoryReading, answered: AbstractSet[str]) -> None:
-        self._history = history
-        self._answered = answered
-        self._waiting: _Waiting | None = None
-
-    def take(self, role: str, run: list[Entry]) -> None:
-        if role == "user":
-            self._take_user_contents(run)
-            return
-        self.end()
-        if role == "model":
-            self._take_answers(run)
-        else:
-            self._history.refuse(
-                run[0].position, f"the role {run[0].value.get('role')!r} is none of this API"
-            )
-
-    def end(self) -> None:
-        """No results follow."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._settle(waiting, [], [])
-
-    def _take_answers(self, run: list[Entry]) -> None:
-        # Up to the first call, each content is an answer. From there on they are one, since its
-        # results come after all.
-        calling = next((k for k, entry in enumerate(run) if _has_calls(entry)), len(run) - 1)
-        for entry in run[:calling]:
-            self._settle(_Waiting(_read_turn([entry], self._answered), [entry]), [], [])
-        self._waiting = _Waiting(_read_turn(run[calling:], self._answered), run[calling:])
-
-    def _take_user_contents(self, run: list[Entry]) -> None:
-        waiting, self._waiting = self._waiting, None
-        results: list[tuple[Entry, dict[str, Any]]] = []
-        rest: list[tuple[Entry, list[Any]]] = []
-        answering = 0
-        is_said = False
-        for number, entry in enumerate(run):
-            others: list[Any] = []
-            for part in _parts_of(entry.value):
-                response = field(part, "functionResponse")
-                if not isinstance(response, dict):
-                    others.append(part)
-                    continue
-                answering = number + 1
-                if is_said or others:
-                    what = f"the result of {response.get('name')!r} stands after other content"
-                    self._history.refuse(entry.position, what)
-                results.append((entry, response))
-            is_said = is_said or bool(others)
-            rest.append((entry, others))
-        if waiting is not None:
-            self._settle(waiting, results, run[:answering])
-        else:
-            for entry, response in results:
-                what = f"the result of {response.get('name')!r} is of no call before it"
-                self._history.refuse(entry.position, what)
-        for number, (entry, others) in enumerate(rest):
-            if number >= answering:
-                self._history.message("user", _read_parts(others), [entry])
-            elif others:
-                self._history.message("user", _read_parts(others), [])
-
-    def _settle(
-        self,
-        waiting: _Waiting,
-        results: Sequence[tuple[Entry, dict[str, Any]]],
-        result_entries: list[Entry],
-    ) -> None:
-        """Add a turn with its results."""
-        calls = list(waiting.turn.calls)
-        found = _match(calls, [response for _, response in results])
-        where = waiting.entries[0].position
-        for call, place in zip(calls, found, strict=True):
-            if place is None:
-                what = f"call {call.id or call.name!r} has no result in the next content"
-                self._history.refuse(where, what)
-        for place, (entry, response) in enumerate(results):
-            if place not in found:
-                what = f"the result of {response.get('name')!r} is of no call before it"
-                self._history.refuse(entry.position, what)
-        if not self._history.refused:
-            blocks = [
-                _read_result(call, results[place][1])
-                for call, place in zip(calls, found, strict=True)
-                if place is not None
-            ]
-            self._history.turn(waiting.turn, waiting.entries, blocks, result_entries)
+def _match_results(
+    calls: Sequence[CallBlock], results: Sequence[FoundResult], where: str
+) -> Matched:
+    places = _match(calls, [found.result for found in results])
+    late = [
+        (position, f"the result of {result.get('name')!r} stands after other content")
+        for position, result, is_late in results
+        if is_late
+    ]
+    lacking = [
+        (where, f"call {call.id or call.name!r} has no result in the next content")
+        for call, place in zip(calls, places, strict=True)
+        if place is None
+    ]
+    loose = [
+        (position, f"the result of {result.get('name')!r} is of no call before it")
+        for place, (position, result, _) in enumerate(results)
+        if place not in places
+    ]
+    return Matched(places, [*late, *lacking, *loose])
 
 
-def _match(calls: list[CallBlock], results: list[dict[str, Any]]) -> list[int | None]:
+def _match(calls: Sequence[CallBlock], results: Sequence[Mapping[str, Any]]) -> list[int | None]:
     """The place of each call's result: by id, then by name in order, then by order alone."""
     left = list(range(len(results)))
     found: list[int | None] = [None] * len(calls)
@@ -222,37 +132,25 @@ def _match(calls: list[CallBlock], results: list[dict[str, Any]]) -> list[int | 
     return found
 
 
-def _is_nameable(call: CallBlock, result: dict[str, Any]) -> bool:
+def _is_nameable(call: CallBlock, result: Mapping[str, Any]) -> bool:
     """Whether ids don't say that the two belong to others."""
     return not (call.id and field(result, "id"))
 
 
-def _parts_of(content: dict[str, Any]) -> list[dict[str, Any]]:
-    parts = content.get("parts")
+def _listed(parts: Any) -> list[Any]:
+    """The parts of a content that are objects; one may stand without a list."""
     listed = [parts] if isinstance(parts, dict) else parts
     return [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
 
 
-def _has_calls(entry: Entry) -> bool:
-    return any(isinstance(field(part, "functionCall"), dict) for part in _parts_of(entry.value))
-
-
-def _answered(entries: Iterable[Entry]) -> frozenset[str]:
-    """The ids and names of the calls that have responses in a history."""
-    found: set[Any] = set()
-    for entry in entries:
-        for part in _parts_of(entry.value):
-            response = field(part, "functionResponse")
-            if isinstance(response, dict):
-                named = (field(response, "id"), field(response, "name"))
-                found.update([each for each in named if isinstance(each, str) and each])
-    return frozenset(found)
+def _parts_of(entry: Entry, wire: BlockWire) -> list[Any]:
+    return _listed(entry.value.get(wire.blocks_key))
 
 
 def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
     reader = PartReader(answered)
     for entry in run:
-        for part in _parts_of(entry.value):
+        for part in _parts_of(entry, WIRE):
             reader.read(part)
     return reader.turn({"candidates": [{"finishReason": "STOP"}]}, None)
 
@@ -260,29 +158,28 @@ def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_result(call: CallBlock, response: dict[str, Any]) -> ResultBlock:
-    given = response.get("response")
-    value: Any = given
+def _read_result(result: Mapping[str, Any], call: CallBlock) -> tuple[ResultContent, bool]:
+    response = result.get("response")
+    value: Any = response
     failed = False
-    if isinstance(given, dict):
-        if "error" in given and given["error"] is not None:
+    if isinstance(response, dict):
+        if "error" in response and response["error"] is not None:
             failed = True
-            value = given["error"] if len(given) == 1 else given
-        elif len(given) == 1 and "output" in given:
-            value = given["output"]
+            value = response["error"] if len(response) == 1 else response
+        elif len(response) == 1 and "output" in response:
+            value = response["output"]
     text = value if isinstance(value, str) else "" if value in (None, {}) else encode_text(value)
-    shown = response.get("parts")
-    parts = _read_parts(shown) if isinstance(shown, list) else []
+    shown = result.get("parts")
+    parts = [part for one in shown if (part := _read_part(one))] if isinstance(shown, list) else []
     if failed and not text.strip():
         text = f"{call.name or 'tool'}: failed"
     if not parts:
-        return ResultBlock(call.id, call.name, text, status_of(text, failed), call.kind)
-    content: tuple[Part, ...] = (*([TextPart(text)] if text else []), *parts)
-    return ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
+        return text, failed
+    return (*([TextPart(text)] if text else []), *parts), failed
 
 
-def _read_parts(parts: Sequence[Any]) -> list[Part]:
-    return [read for part in parts if (read := _read_part(part)) is not None]
+def _read_parts(parts: Any) -> list[Part]:
+    return [read for part in _listed(parts) if (read := _read_part(part)) is not None]
 
 
 def _read_part(part: Any) -> Part | None:
@@ -307,3 +204,15 @@ def _read_part(part: Any) -> Part | None:
         [key for key, value in part.items() if value is not None] if isinstance(part, dict) else []
     )
     return left_out(kinds[0] if kinds else "content")
+
+
+_READERS = BlockReaders(
+    WIRE,
+    _read_turn,
+    _read_parts,
+    _read_result,
+    _match_results,
+    blocks_of=_parts_of,
+    names_of_result=("id", "name"),
+    has_system=False,
+)

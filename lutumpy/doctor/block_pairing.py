@@ -4,12 +4,6 @@
 # order of their calls, and they may be anywhere: behind a text there (late), in another message
 # (loose), or nowhere. Places are those of the start of the pass, so a result that goes to a place
 # that isn't there yet ends the work on its turn; the next pass goes on.
-#
-#     next user turn        a result that is nowhere      a late or loose result
-#     starts with results   put in among them             moved in among them
-#     starts otherwise      put in at its start           moved to its start
-#     content is a text     a new message before it       a new message before it, which holds it
-#     is missing            a new message                 a new message, which holds it
 
 from __future__ import annotations
 
@@ -20,8 +14,9 @@ from typing import Any
 from lutumpy.doctor.block_turns import Conversation, expect_block
 from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.doctor.mending import Stage, drop_entry, message_index, nearest
+from lutumpy.doctor.result_slots import ResultForm, ResultSlots
 from lutumpy.errors import Problem
-from lutumpy.rules.block_wire import BlockWire, Turn
+from lutumpy.rules.block_wire import BlockWire, Placed, Turn
 
 __all__ = ["Pairing", "mend_pairing_of", "mend_speakers_of"]
 
@@ -38,6 +33,8 @@ class Pairing:
         model_kinds: The kinds of blocks that only the model's messages hold.
         reasoning_kinds: Those of them that are left out elsewhere; the others are calls.
         write_interrupted: Writes the block of a result for a call without one, by the call's id.
+
+    The ids of calls tell which result is whose.
     """
 
     wire: BlockWire
@@ -47,6 +44,18 @@ class Pairing:
     model_kinds: tuple[str, ...]
     reasoning_kinds: tuple[str, ...]
     write_interrupted: Callable[[str], dict[str, Any]]
+
+    @property
+    def form(self) -> ResultForm:
+        """How a result gets to its place."""
+        id_key = self.wire.call.id_key
+        return ResultForm(
+            self.wire,
+            "message",
+            lambda call: self.write_interrupted(call[id_key]),
+            lambda editor, path: expect_block(editor, self.wire, path),
+            lambda call: ((call[id_key],), None),
+        )
 
 
 # ----------------------------------------------- blocks of the model in other messages
@@ -132,8 +141,8 @@ def mend_pairing_of(pairing: Pairing) -> Stage:
         # Messages that have lost a result, and may be empty now.
         robbed: set[int] = set()
         for turn, problem in open_turns.values():
-            open_turn = _OpenTurn(editor, pairing, conversation, turn, problem, loose)
-            open_turn.answer(candidates, robbed)
+            slots = ResultSlots(editor, pairing.form, problem, robbed, turn.last + 1)
+            _OpenTurn(editor, pairing, conversation, turn, slots, loose).answer(candidates)
         _drop_loose(editor, pairing, loose, robbed)
         _drop_emptied(editor, pairing, robbed)
 
@@ -192,37 +201,31 @@ class _OpenTurn:
         pairing: Pairing,
         conversation: Conversation,
         turn: Turn,
-        problem: Problem,
+        slots: ResultSlots,
         loose: dict[Path, Problem],
     ) -> None:
         self.editor = editor
-        self.pairing = pairing
-        self.problem = problem
-        self.calls: list[tuple[Path, str]] = []
-        self.leading: list[tuple[Path, int]] = []
-        """Results at the start of the next turn, each with the number of its call."""
+        self.wire = pairing.wire
+        self.slots = slots
+        self.calls: list[tuple[Placed, str]] = []
         self.late: dict[str, Path] = {}
-        """Results behind something else there."""
-        self.end: Path | None = None
-        """The place behind the leading results; `None` when a new message is needed."""
-        self.before = turn.last + 1
-        """The place of that message."""
+        """Results behind something else in the next turn."""
         seen: set[str] = set()
-        for path, call in turn.calls:
-            call_id = call.get(pairing.wire.call.id_key)
+        for placed in turn.calls:
+            call_id = placed[1].get(self.wire.call.id_key)
             if isinstance(call_id, str) and call_id not in seen:
                 seen.add(call_id)
-                self.calls.append((path, call_id))
+                self.calls.append((placed, call_id))
         after = conversation.after(turn)
         if after is not None:
             self._look_at_results(after, loose)
 
     def _look_at_results(self, after: Turn, loose: dict[Path, Problem]) -> None:
-        wire = self.pairing.wire
+        slots, wire = self.slots, self.wire
         number_of = {call_id: number for number, (_, call_id) in enumerate(self.calls)}
-        self.before = after.first
-        if isinstance(self.editor.get((after.first, "content")), list):
-            self.end = (after.first, "content", 0)
+        slots.before = after.first
+        if isinstance(self.editor.get((after.first, wire.blocks_key)), list):
+            slots.end = (after.first, wire.blocks_key, 0)
         is_leading = True
         for path, block in after.blocks:
             result = wire.inside(path, block, wire.result.kind)
@@ -230,81 +233,28 @@ class _OpenTurn:
                 is_leading = False
                 continue
             if is_leading:
-                self.end = (*path[:2], int(path[2]) + 1)
+                slots.end = (*path[:2], int(path[2]) + 1)
             call_id = result[1].get(wire.result.id_key)
             if not isinstance(call_id, str) or path in loose or call_id not in number_of:
                 continue
             if is_leading:
-                self.leading.append((path, number_of[call_id]))
+                slots.leading.append((path, number_of[call_id]))
             else:
                 self.late.setdefault(call_id, path)
 
-    def answer(self, candidates: dict[str, list[Path]], robbed: set[int]) -> None:
+    def answer(self, candidates: dict[str, list[Path]]) -> None:
         """Give each open call its result.
 
         Args:
             candidates: Loose results, by the id that they name. Those that are used are taken out.
-            robbed: The indices of messages that results are taken from; they are added here.
         """
-        answered = {number for _, number in self.leading}
-        for number, (path, call_id) in enumerate(self.calls):
+        answered = {number for _, number in self.slots.leading}
+        for number, ((path, call), call_id) in enumerate(self.calls):
             if number in answered:
                 continue
             source = self.late.get(call_id) or nearest(candidates.get(call_id), path)
             if source is not None and self.editor.gone(source):
                 source = None
-            self.editor.expect((*path, self.pairing.wire.call.id_key))
-            slot = self._slot_for(number)
-            if slot is None:
-                # The first result makes the message for all; the next pass finds it there.
-                self._put_into_new_message(call_id, source, robbed)
+            self.editor.expect((*path, self.wire.call.id_key))
+            if not self.slots.put(number, call, source):
                 return
-            self._put_into_slot(call_id, source, slot, robbed)
-
-    def _slot_for(self, number: int) -> Path | None:
-        """The place before the first result of a later call."""
-        for path, other in self.leading:
-            if other > number:
-                return path
-        return self.end
-
-    def _put_into_new_message(self, call_id: str, source: Path | None, robbed: set[int]) -> None:
-        if source is None:
-            self._insert_message(self.pairing.write_interrupted(call_id))
-            self._report_closed(call_id)
-            return
-        result = copied(self.editor.get(source))
-        expect_block(self.editor, self.pairing.wire, source)
-        self.editor.remove(source)
-        self._insert_message(result)
-        robbed.add(int(source[0]))
-        self._report_moved(call_id)
-
-    def _insert_message(self, result: dict[str, Any]) -> None:
-        message = {"role": self.pairing.wire.user, "content": [result]}
-        self.editor.insert((self.before,), message)
-
-    def _put_into_slot(
-        self, call_id: str, source: Path | None, slot: Path, robbed: set[int]
-    ) -> None:
-        if source is None:
-            self.editor.insert(slot, self.pairing.write_interrupted(call_id))
-            self._report_closed(call_id)
-            return
-        expect_block(self.editor, self.pairing.wire, source)
-        self.editor.move(source, slot)
-        robbed.add(int(source[0]))
-        self._report_moved(call_id)
-
-    def _report_closed(self, call_id: str) -> None:
-        reason = (
-            "The call has no result in the next message, but the API requires one; "
-            "it is closed as interrupted."
-        )
-        self.editor.done("close_call", self.problem, reason, call_ids=(call_id,))
-
-    def _report_moved(self, call_id: str) -> None:
-        reason = (
-            "The result must stand first in the message right after its call; it is moved there."
-        )
-        self.editor.done("move_result", self.problem, reason, call_ids=(call_id,))

@@ -247,7 +247,8 @@ class Editor:
         self._touched.add(int(path[0]))
         shifts = self._shifts_of(path)
         place = self._path_now(path)
-        entries: Any = self.get(path[:-1]) if len(path) > 1 else self.document
+        holder = path[:-1]
+        entries: Any = self.get(holder) if holder else self.document
         at = int(place[-1])
         while at < len(entries) and json_values.equal(entries[at], value):
             at += 1

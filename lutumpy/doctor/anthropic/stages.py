@@ -22,7 +22,7 @@ from lutumpy.doctor.anthropic.blocks import (
     set_toolset_name,
 )
 from lutumpy.doctor.anthropic.cache_marks import mend_cache_marks
-from lutumpy.doctor.anthropic.ids import mend_ids, mend_repeats
+from lutumpy.doctor.anthropic.calls import CALLS
 from lutumpy.doctor.anthropic.media import mend_media_type
 from lutumpy.doctor.anthropic.messages import (
     cut_white_space,
@@ -35,13 +35,7 @@ from lutumpy.doctor.anthropic.messages import (
     move_system,
     write_system_as_user,
 )
-from lutumpy.doctor.anthropic.order import (
-    mend_order,
-    mend_thinking_first,
-    mend_uses_last,
-    move_shown,
-)
-from lutumpy.doctor.anthropic.pairing import mend_pairing, mend_speakers
+from lutumpy.doctor.anthropic.shown import move_shown
 from lutumpy.doctor.anthropic.spelling import SPELLING
 from lutumpy.doctor.catalogue import (
     Mending,
@@ -52,7 +46,8 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.doctor.mending import replace_characters
+from lutumpy.doctor.shared_rows import LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
 from lutumpy.rules.anthropic.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -67,7 +62,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #   media                    blocks that are to be moved next are whole then
 #   shown, speakers          blocks in the wrong role make other turns, so they come before pairing
 #   pairing, provider tools  results to their calls; what the provider's own tools left open
-#   uses last .. thinking    the order inside a turn, when its calls and results are settled; and
+#   calls last .. thinking   the order inside a turn, when its calls and results are settled; and
 #   disabled                 reasoning that has lost what it led to by all this
 #   empty messages           what the stages before have emptied
 #   cache marks, endings     the marks that are left are counted, the message that is last is known
@@ -92,8 +87,8 @@ _ORDER = (
     "speakers",
     "pairing",
     "provider tools",
-    "uses last",
-    "thinking first",
+    "calls last",
+    "reasoning first",
     "thinking last",
     "thinking disabled",
     "empty messages",
@@ -104,18 +99,14 @@ _ORDER = (
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
-_REQUEST_IS_LEFT = (
-    "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
-)
 _CHANGE_IS_LEFT = (
     "only the program knows what it meant to change; what is taken away here may cost the signed "
     "reasoning behind it"
 )
 
 _MENDINGS: Mapping[str, Mending] = {
-    "anthropic.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
+    "anthropic.nesting": NESTING,
+    # A refusal is always sure here.
     "anthropic.encoding": Mending(
         one_by_one("encoding", replace_characters), repairs=("replace_characters",)
     ),
@@ -123,8 +114,7 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("entries", mend_message),
         repairs=("drop_key", "drop_empty", "move_message", "convert_message", "drop_reasoning"),
-        left="a text or a number among the messages doesn't show who said it; "
-        "an empty list can't be filled",
+        left=LIST_IS_LEFT,
     ),
     "anthropic.role": Mending(
         _CONVERT,
@@ -154,9 +144,7 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("block fields", mend_text), repairs=("drop_empty", "set_content")
     ),
     "anthropic.empty_text": Mending(one_by_one("empty texts", mend_text), repairs=("drop_empty",)),
-    "anthropic.tool_use_id": Mending(
-        all_at_once("call ids", mend_ids), repairs=("replace_id", "match_result", "drop_result")
-    ),
+    "anthropic.tool_use_id": CALLS.refused_id,
     "anthropic.tool_use_name": Mending(
         one_by_one("call fields", mend_name), repairs=("rename_tool",)
     ),
@@ -175,7 +163,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.tool_use_input": Mending(
         one_by_one("call fields", mend_input), repairs=("wrap_arguments",)
     ),
-    "anthropic.server_id": Mending(all_at_once("call ids", mend_ids), repairs=("replace_id",)),
+    "anthropic.server_id": Mending(CALLS.ids, repairs=("replace_id",)),
     "anthropic.thinking_block": Mending(
         one_by_one("block fields", drop_thinking_block), repairs=("drop_reasoning",)
     ),
@@ -209,13 +197,13 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.tool_change": Mending(left=_CHANGE_IS_LEFT),
     "anthropic.tool_change_position": Mending(left=_CHANGE_IS_LEFT),
     "anthropic.tool_change_paused": Mending(left=_CHANGE_IS_LEFT),
-    "anthropic.tool_reference_unresolved": Mending(left=_REQUEST_IS_LEFT),
-    "anthropic.tool_name_conflict": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.tool_reference_unresolved": Mending(left=REQUEST_IS_LEFT),
+    "anthropic.tool_name_conflict": Mending(left=REQUEST_IS_LEFT),
     "anthropic.withdrawn_tool": Mending(left=_CHANGE_IS_LEFT),
     "anthropic.block_role": Mending(
         all_at_once("shown", move_shown),
-        all_at_once("speakers", mend_speakers),
-        all_at_once("pairing", mend_pairing),
+        CALLS.speakers,
+        CALLS.pairing,
         repairs=(
             "move_content",
             "set_role",
@@ -230,25 +218,15 @@ _MENDINGS: Mapping[str, Mending] = {
         repairs=("drop_empty",),
         left="the only message, if it is empty",
     ),
-    "anthropic.unique_ids": Mending(
-        all_at_once("repeated ids", mend_repeats), repairs=("rename_id",)
-    ),
-    "anthropic.reused_id": Mending(all_at_once("reused ids", mend_repeats), repairs=("rename_id",)),
-    "anthropic.results_after_uses": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("close_call", "move_result")
-    ),
-    "anthropic.results_first": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("move_result", "close_call")
-    ),
-    "anthropic.use_for_result": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("move_result", "drop_result")
-    ),
-    "anthropic.single_result": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("drop_result",)
-    ),
-    "anthropic.result_order": Mending(all_at_once("order", mend_order), repairs=("move_result",)),
+    "anthropic.unique_ids": CALLS.shared_id,
+    "anthropic.reused_id": CALLS.reused_id,
+    "anthropic.results_after_uses": CALLS.open_call,
+    "anthropic.results_first": Mending(CALLS.pairing, repairs=("move_result", "close_call")),
+    "anthropic.use_for_result": CALLS.loose_result,
+    "anthropic.single_result": CALLS.second_result,
+    "anthropic.result_order": CALLS.result_order,
     "anthropic.uses_last": Mending(
-        all_at_once("uses last", mend_uses_last),
+        CALLS.calls_last,
         repairs=("move_content",),
         left="signed reasoning and calls of the provider's own tools, which keep their places",
     ),
@@ -264,9 +242,9 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.server_result_missing": Mending(
         one_by_one("provider tools", drop_provider_block), repairs=("drop_call",)
     ),
-    "anthropic.server_tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.server_tool_declared": Mending(left=REQUEST_IS_LEFT),
     "anthropic.thinking_first": Mending(
-        all_at_once("thinking first", mend_thinking_first),
+        CALLS.reasoning_first,
         repairs=("move_content",),
         left="lost reasoning can't be made up, because it is signed: "
         "send the request without a budget",
@@ -282,8 +260,8 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.prefill_whitespace": Mending(
         one_by_one("endings", cut_white_space), repairs=("set_content",), although_unsure=True
     ),
-    "anthropic.tool_declared": Mending(left=_REQUEST_IS_LEFT),
-    "anthropic.tool_reference": Mending(left=_REQUEST_IS_LEFT),
+    "anthropic.tool_declared": Mending(left=REQUEST_IS_LEFT),
+    "anthropic.tool_reference": Mending(left=REQUEST_IS_LEFT),
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -21,7 +21,7 @@ from lutumpy.doctor.bedrock.blocks import (
     mend_status,
     mend_text,
 )
-from lutumpy.doctor.bedrock.ids import mend_ids, mend_repeats
+from lutumpy.doctor.bedrock.calls import CALLS
 from lutumpy.doctor.bedrock.media import (
     add_text,
     mend_document_format,
@@ -37,8 +37,6 @@ from lutumpy.doctor.bedrock.messages import (
     mend_role,
     write_system_as_user,
 )
-from lutumpy.doctor.bedrock.order import mend_calls_last, mend_order, mend_reasoning_first
-from lutumpy.doctor.bedrock.pairing import mend_pairing, mend_speakers
 from lutumpy.doctor.bedrock.spelling import SPELLING
 from lutumpy.doctor.catalogue import (
     Mending,
@@ -49,7 +47,7 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING
 from lutumpy.rules.bedrock.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -103,20 +101,13 @@ _REQUEST_IS_LEFT = (
 _MODEL_DECIDES = "the program has to choose another model, or to show something else"
 
 _MENDINGS: Mapping[str, Mending] = {
-    "converse.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
-    "converse.encoding": Mending(
-        one_by_one("encoding", replace_characters),
-        repairs=("replace_characters",),
-        although_unsure=True,
-    ),
+    "converse.nesting": NESTING,
+    "converse.encoding": ENCODING,
     "converse.messages": Mending(
         _CONVERT,
         one_by_one("entries", mend_message),
         repairs=("drop_key", "drop_empty", "move_message", "convert_message", "drop_reasoning"),
-        left="a text or a number among the messages doesn't show who said it; "
-        "an empty list can't be filled",
+        left=LIST_IS_LEFT,
     ),
     "converse.role": Mending(
         _CONVERT,
@@ -157,9 +148,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "converse.blank_result": Mending(
         one_by_one("empty texts", mend_text), repairs=("drop_empty",), although_unsure=True
     ),
-    "converse.tool_use_id": Mending(
-        all_at_once("call ids", mend_ids), repairs=("replace_id", "match_result", "drop_result")
-    ),
+    "converse.tool_use_id": CALLS.refused_id,
     "converse.tool_use_name": Mending(
         all_at_once("call names", mend_names), repairs=("rename_tool",)
     ),
@@ -216,8 +205,8 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "converse.last_user": Mending(left="the program knows what the user says next"),
     "converse.block_role": Mending(
-        all_at_once("speakers", mend_speakers),
-        all_at_once("pairing", mend_pairing),
+        CALLS.speakers,
+        CALLS.pairing,
         repairs=(
             "set_role",
             "move_call",
@@ -228,27 +217,19 @@ _MENDINGS: Mapping[str, Mending] = {
         ),
         left="what the model shows: few hosts look at it",
     ),
-    "converse.unique_ids": Mending(
-        all_at_once("repeated ids", mend_repeats), repairs=("rename_id",)
-    ),
-    "converse.reused_id": Mending(all_at_once("reused ids", mend_repeats), repairs=("rename_id",)),
-    "converse.results_after_calls": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("close_call", "move_result")
-    ),
+    "converse.unique_ids": CALLS.shared_id,
+    "converse.reused_id": CALLS.reused_id,
+    "converse.results_after_calls": CALLS.open_call,
     "converse.results_first": Mending(
-        all_at_once("pairing", mend_pairing),
+        CALLS.pairing,
         repairs=("move_result", "close_call"),
         although_unsure=True,
     ),
-    "converse.result_order": Mending(all_at_once("order", mend_order), repairs=("move_result",)),
-    "converse.call_for_result": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("move_result", "drop_result")
-    ),
-    "converse.single_result": Mending(
-        all_at_once("pairing", mend_pairing), repairs=("drop_result",)
-    ),
+    "converse.result_order": CALLS.result_order,
+    "converse.call_for_result": CALLS.loose_result,
+    "converse.single_result": CALLS.second_result,
     "converse.calls_last": Mending(
-        all_at_once("calls last", mend_calls_last),
+        CALLS.calls_last,
         repairs=("move_content",),
         left="reasoning and calls of the provider's own tools, which keep their places",
     ),
@@ -262,7 +243,7 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("block fields", drop_reasoning), repairs=("drop_reasoning",)
     ),
     "converse.reasoning_first": Mending(
-        all_at_once("reasoning first", mend_reasoning_first),
+        CALLS.reasoning_first,
         repairs=("move_content",),
         left="lost reasoning can't be made up, because it is signed: "
         "send the request without a budget",

@@ -15,13 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.doctor.editor import Editor, Path, copied
+from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.gemini.matching import Conversation, assign, move_parts
 from lutumpy.doctor.mending import drop_entry, placed
+from lutumpy.doctor.result_slots import Names, ResultForm, ResultSlots
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.block_wire import Placed, Turn
 from lutumpy.rules.gemini.fields import field
+from lutumpy.rules.gemini.wire import WIRE
 from lutumpy.rules.gemini.wording import spelled
 from lutumpy.rules.problem import text
 
@@ -108,22 +110,15 @@ class _OpenTurn:
         self.problem = problem
         self.robbed = robbed
         self.calls: list[Placed] = turn.calls
-        self.before = turn.last + 1
-        """The place of a new content."""
-        self.end: Path | None = None
-        """The place behind the leading results; `None` when a new content is needed."""
+        self.slots = ResultSlots(editor, _FORM, problem, robbed, turn.last + 1)
         after = conversation.after(turn)
         self.results: list[Placed] = after.results if after is not None else []
         self.leading: set[Path] = set()
-        if after is not None:
-            self._look_at(after)
-
-    def _look_at(self, after: Turn) -> None:
-        for path, part in after.blocks:
+        for path, part in after.blocks if after is not None else ():
             if field(part, "functionResponse") is None:
                 break
             self.leading |= {found for found, _ in self.results if found[:3] == path}
-            self.end = (*path[:2], int(path[2]) + 1)
+            self.slots.end = (*path[:2], int(path[2]) + 1)
 
     def answer(self, loose: dict[str, list[Path]]) -> None:
         """Give each call its result.
@@ -137,6 +132,11 @@ class _OpenTurn:
             if path not in kept:
                 reason = "No call of the turn before is left for this result; it is left out."
                 _drop_result(self.editor, path, result, self.problem, reason, self.robbed)
+        self.slots.leading = [
+            (path[:3], number)
+            for number, path in enumerate(answers)
+            if path is not None and path in self.leading
+        ]
         for number, (path, call) in enumerate(self.calls):
             source = answers[number]
             if source in self.leading:
@@ -145,59 +145,28 @@ class _OpenTurn:
                 others = loose.get(text(call.get("id")) or "")
                 source = others.pop(0) if others else None
             _expect(self.editor, path)
-            slot = self._slot_for(number, answers)
-            if slot is None:
-                # The first result makes the content for all; the next pass finds it there.
-                self._put_into_new_content(call, source)
+            if not self.slots.put(number, call, None if source is None else source[:3]):
                 return
-            self._put_into_slot(call, source, slot)
-
-    def _slot_for(self, number: int, answers: list[Path | None]) -> Path | None:
-        """The place before the first result of a later call."""
-        for path in answers[number + 1 :]:
-            if path is not None and path in self.leading:
-                return path[:3]
-        return self.end
-
-    def _put_into_new_content(self, call: Mapping[str, Any], source: Path | None) -> None:
-        editor = self.editor
-        if source is None:
-            part = _write_interrupted(call)
-        else:
-            part = copied(editor.get(source[:3]))
-            _expect(editor, source)
-            editor.remove(source[:3])
-            self.robbed.add(int(source[0]))
-        editor.insert((self.before,), {"role": "user", "parts": [part]})
-        self._report(call, source)
-
-    def _put_into_slot(self, call: Mapping[str, Any], source: Path | None, slot: Path) -> None:
-        if source is None:
-            self.editor.insert(slot, _write_interrupted(call))
-        else:
-            _expect(self.editor, source)
-            self.editor.move(source[:3], slot)
-            self.robbed.add(int(source[0]))
-        self._report(call, source)
-
-    def _report(self, call: Mapping[str, Any], source: Path | None) -> None:
-        call_id, name = text(call.get("id")), text(call.get("name"))
-        ids, tools = (call_id,) if call_id else (), (name,) if name else ()
-        if source is None:
-            reason = (
-                "The call has no result in the next turn, but the API requires one; it is closed "
-                "as interrupted."
-            )
-            self.editor.done("close_call", self.problem, reason, ids, tools)
-            return
-        reason = "The result must stand first in the turn right after its call; it is moved there."
-        self.editor.done("move_result", self.problem, reason, ids, tools)
 
 
 def _write_interrupted(call: Mapping[str, Any]) -> dict[str, Any]:
     call_id = text(call.get("id"))
     body = {"name": call.get("name"), "response": {"error": INTERRUPTED}}
     return {"functionResponse": {"id": call_id, **body} if call_id else body}
+
+
+def _expect_result(editor: Editor, path: Path) -> None:
+    found = WIRE.inside(path, editor.get(path), WIRE.result.kind)
+    if found is not None:
+        _expect(editor, found[0])
+
+
+def _names_of(call: Mapping[str, Any]) -> Names:
+    call_id, name = text(call.get("id")), text(call.get("name"))
+    return (call_id,) if call_id else (), (name,) if name else ()
+
+
+_FORM = ResultForm(WIRE, "turn", _write_interrupted, _expect_result, _names_of)
 
 
 # ----------------------------------------------------------- the wrong speaker

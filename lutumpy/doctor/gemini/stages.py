@@ -42,7 +42,7 @@ from lutumpy.doctor.gemini.contents import (
 from lutumpy.doctor.gemini.order import mend_order, mend_repeated_ids, move_beside_results
 from lutumpy.doctor.gemini.pairing import mend_pairing, mend_sides, mend_start
 from lutumpy.doctor.gemini.spelling import SPELLING
-from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.doctor.shared_rows import ENCODING, NESTING
 from lutumpy.rules.gemini.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -86,14 +86,8 @@ _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
 _PAIR = all_at_once("pairing", mend_pairing)
 
 _MENDINGS: Mapping[str, Mending] = {
-    "gemini.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
-    "gemini.encoding": Mending(
-        one_by_one("encoding", replace_characters),
-        repairs=("replace_characters",),
-        although_unsure=True,
-    ),
+    "gemini.nesting": NESTING,
+    "gemini.encoding": ENCODING,
     "gemini.contents": Mending(
         one_by_one("entries", mend_content),
         repairs=("drop_empty", "move_message"),

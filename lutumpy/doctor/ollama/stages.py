@@ -16,7 +16,6 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.mending import replace_characters, write_nested
 from lutumpy.doctor.ollama.calls import mend_arguments, mend_call, mend_id, mend_name
 from lutumpy.doctor.ollama.messages import (
     mend_content,
@@ -27,6 +26,7 @@ from lutumpy.doctor.ollama.messages import (
 )
 from lutumpy.doctor.ollama.pairing import mend_pairing
 from lutumpy.doctor.ollama.spelling import SPELLING
+from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
 from lutumpy.rules.ollama.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -40,24 +40,14 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 _ORDER = ("nesting", "encoding", "conversion", "entries", "contents", "calls", "names", "pairing")
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
 _PAIRING = all_at_once("pairing", mend_pairing)
-_REQUEST_IS_LEFT = (
-    "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
-)
 
 _MENDINGS: Mapping[str, Mending] = {
-    "ollama.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
-    "ollama.encoding": Mending(
-        one_by_one("encoding", replace_characters),
-        repairs=("replace_characters",),
-        although_unsure=True,
-    ),
+    "ollama.nesting": NESTING,
+    "ollama.encoding": ENCODING,
     "ollama.messages": Mending(
         one_by_one("entries", mend_list_entry),
         repairs=("drop_empty", "move_message"),
-        left="a text or a number among the messages doesn't show who said it; "
-        "an empty list can't be filled",
+        left=LIST_IS_LEFT,
     ),
     "ollama.role": Mending(
         _CONVERT,
@@ -95,7 +85,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "ollama.single_result": Mending(
         _PAIRING, repairs=("move_result", "drop_result"), although_unsure=True
     ),
-    "ollama.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "ollama.tool_declared": Mending(left=REQUEST_IS_LEFT),
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -16,7 +16,6 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.mending import replace_characters, write_nested
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
 from lutumpy.doctor.openai.chat.calls import mend_call, mend_names, split_calls
 from lutumpy.doctor.openai.chat.ids import (
@@ -35,6 +34,7 @@ from lutumpy.doctor.openai.chat.messages import (
 from lutumpy.doctor.openai.chat.pairing import mend_pairing
 from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.media import mend_chat_media
+from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
 from lutumpy.rules.openai.chat.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -69,24 +69,14 @@ _ORDER = (
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
-_REQUEST_IS_LEFT = (
-    "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
-)
 
 _MENDINGS: Mapping[str, Mending] = {
-    "chat.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
-    "chat.encoding": Mending(
-        one_by_one("encoding", replace_characters),
-        repairs=("replace_characters",),
-        although_unsure=True,
-    ),
+    "chat.nesting": NESTING,
+    "chat.encoding": ENCODING,
     "chat.messages": Mending(
         one_by_one("entries", mend_list_entry),
         repairs=("drop_empty", "move_message"),
-        left="a text or a number among the messages doesn't show who said it; "
-        "an empty list can't be filled",
+        left=LIST_IS_LEFT,
     ),
     "chat.role": Mending(
         _CONVERT,
@@ -163,7 +153,7 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "chat.reused_call_id": Mending(all_at_once("order", mend_reused), repairs=("rename_id",)),
     "chat.result_order": Mending(all_at_once("order", mend_reused), repairs=("move_result",)),
-    "chat.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "chat.tool_declared": Mending(left=REQUEST_IS_LEFT),
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -16,7 +16,6 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.mending import replace_characters, write_nested
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
 from lutumpy.doctor.openai.media import mend_responses_media
 from lutumpy.doctor.openai.responses.approvals import mend_approvals
@@ -37,6 +36,7 @@ from lutumpy.doctor.openai.responses.order import drop_truncated, mend_interleav
 from lutumpy.doctor.openai.responses.pairing import mend_outputs
 from lutumpy.doctor.openai.responses.reasoning import ReasoningTies, mend_reasoning
 from lutumpy.doctor.openai.responses.spelling import SPELLING
+from lutumpy.doctor.shared_rows import ENCODING, NESTING, REQUEST_IS_LEFT
 from lutumpy.rules.openai.responses.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES", "TIES"]
@@ -75,22 +75,13 @@ _ORDER = (
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
-_REQUEST_IS_LEFT = (
-    "repairs don't touch the request's `tools`, and the messages don't show what should be declared"
-)
 _AUDIO_IS_LEFT = "audio and video have to be transcribed, or sent to a model that takes them"
 
 _CHANGE_IS_LEFT = "only the program knows what it meant to change"
 
 _MENDINGS: Mapping[str, Mending] = {
-    "responses.nesting": Mending(
-        one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True
-    ),
-    "responses.encoding": Mending(
-        one_by_one("encoding", replace_characters),
-        repairs=("replace_characters",),
-        although_unsure=True,
-    ),
+    "responses.nesting": NESTING,
+    "responses.encoding": ENCODING,
     "responses.input": Mending(
         _CONVERT,
         one_by_one("entries", mend_item),
@@ -209,7 +200,7 @@ _MENDINGS: Mapping[str, Mending] = {
         all_at_once("reasoning", mend_reasoning), repairs=("drop_reasoning",)
     ),
     "responses.required_reasoning": Mending(left="only the server knows what it has sent"),
-    "responses.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "responses.tool_declared": Mending(left=REQUEST_IS_LEFT),
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -1,24 +1,15 @@
-"""Repairs of Messages: the order inside a turn of the model, and of the results after it."""
+"""Repairs of Messages: what a message of the model was to show."""
 
 from __future__ import annotations
 
-from lutumpy.doctor.block_order import (
-    mend_calls_last_of,
-    mend_order_of,
-    mend_reasoning_first_of,
-)
 from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.doctor.mending import Stage, expect_entry
+from lutumpy.doctor.mending import expect_entry
 from lutumpy.errors import Problem
-from lutumpy.rules.anthropic.sequence import SHOWN, THINKING
+from lutumpy.rules.anthropic.sequence import SHOWN
 from lutumpy.rules.anthropic.wire import WIRE
 
-__all__ = ["mend_order", "mend_thinking_first", "mend_uses_last", "move_shown"]
-
-mend_uses_last: Stage = mend_calls_last_of(WIRE)
-mend_thinking_first: Stage = mend_reasoning_first_of(WIRE, THINKING)
-mend_order: Stage = mend_order_of(WIRE)
+__all__ = ["move_shown"]
 
 
 def move_shown(editor: Editor, problems: list[Problem]) -> None:

@@ -34,6 +34,7 @@ from lutumpy.errors import (
     LutumpyError,
     MalformedArgumentsError,
     PlanError,
+    PrefixChangedError,
     RoundClosedError,
     StaleRoundError,
     TakenOverError,
@@ -60,6 +61,7 @@ from lutumpy.tools.tool import nested, tool
 from lutumpy.toolset import NoTools, Toolset
 
 if TYPE_CHECKING:
+    from lutumpy.core.prefix import PrefixReport
     from lutumpy.core.streaming import (
         ReasoningDelta,
         RefusalDelta,
@@ -133,6 +135,8 @@ __all__ = [
     "Offer",
     "OutputSchema",
     "PlanError",
+    "PrefixChangedError",
+    "PrefixReport",
     "RawPart",
     "ReasoningDelta",
     "RefusalDelta",
@@ -208,6 +212,7 @@ _HOMES = homes_of(
             "ToolCallIssueFound",
             "ToolCallReady",
         ],
+        "lutumpy.core.prefix": ["PrefixReport"],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.core.unset": ["UNSET"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],

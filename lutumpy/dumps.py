@@ -24,9 +24,10 @@ from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
 
 FORMAT = "lutumpy.session"
-VERSION = 2
-READABLE = (1, 2)
-"""Versions that can be loaded. Version 2 added the original entries of items (`verbatim`)."""
+VERSION = 3
+READABLE = (1, 2, 3)
+"""Versions that can be loaded. Version 2 added the original entries of items (`verbatim`), version
+3 the origins of turns and what was in force (`origin`, `settings`)."""
 
 _UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
 

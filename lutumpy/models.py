@@ -41,16 +41,19 @@ if TYPE_CHECKING:
     )
     from lutumpy.core.model import (
         Model,
-        OutputSpec,
         StreamingModel,
         StructuredMode,
         TurnOptions,
         check_model,
         checked_structured,
     )
+    from lutumpy.core.output_spec import OutputSpec
+    from lutumpy.core.prefix import DroppedReasoning, LeftOut, OnPrefixChange, PrefixReport
     from lutumpy.core.text_inputs import TextFormat, TextInput
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
+    from lutumpy.core.turn_origin import TurnOrigin
+    from lutumpy.core.turn_settings import KEPT, Kept, TurnSettings
     from lutumpy.core.windows import TranscriptRound
     from lutumpy.costs import Unsettled
     from lutumpy.rounds.committed_values import read_value
@@ -58,21 +61,27 @@ if TYPE_CHECKING:
     from lutumpy.rounds.turns import TextTurn, ToolTurn
 
 __all__ = [
+    "KEPT",
     "Api",
     "AssistantTurn",
     "Block",
     "CallBlock",
+    "DroppedReasoning",
     "FilePart",
     "FinishReason",
     "FoundTool",
     "Head",
     "ImagePart",
     "Item",
+    "Kept",
+    "LeftOut",
     "Message",
     "Model",
+    "OnPrefixChange",
     "OpaqueBlock",
     "OutputSpec",
     "Part",
+    "PrefixReport",
     "RawPart",
     "ReasoningBlock",
     "RefusalBlock",
@@ -95,6 +104,8 @@ __all__ = [
     "Transcript",
     "TranscriptRound",
     "TurnOptions",
+    "TurnOrigin",
+    "TurnSettings",
     "Unsettled",
     "Usage",
     "Verbatim",
@@ -140,16 +151,24 @@ _HOMES = homes_of(
         ],
         "lutumpy.core.model": [
             "Model",
-            "OutputSpec",
             "StreamingModel",
             "StructuredMode",
             "TurnOptions",
             "check_model",
             "checked_structured",
         ],
+        "lutumpy.core.output_spec": ["OutputSpec"],
+        "lutumpy.core.prefix": [
+            "DroppedReasoning",
+            "LeftOut",
+            "OnPrefixChange",
+            "PrefixReport",
+        ],
         "lutumpy.core.text_inputs": ["TextFormat", "TextInput"],
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],
+        "lutumpy.core.turn_origin": ["TurnOrigin"],
+        "lutumpy.core.turn_settings": ["KEPT", "Kept", "TurnSettings"],
         "lutumpy.core.windows": ["TranscriptRound"],
         "lutumpy.rounds.committed_values": ["read_value"],
         "lutumpy.rounds.target": ["Target"],

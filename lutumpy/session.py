@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 from lutumpy.core.head import Head
 from lutumpy.core.items import AssistantTurn, Part
 from lutumpy.core.model import Model
+from lutumpy.core.prefix import OnPrefixChange
 from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Ledger
 from lutumpy.rounds.availability import ToolAvailability, ToolRequirement
@@ -211,6 +212,8 @@ class Session(Ledger):
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
+        effort: str | None = None,
+        on_prefix_change: OnPrefixChange | None = None,
     ) -> AnyTurn:
         """One turn of the model, not sent yet.
 
@@ -231,6 +234,10 @@ class Session(Ledger):
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
+            effort: How much the model should think, in the provider's word, as `low`.
+            on_prefix_change: What happens when tools, format or effort have changed since the turn
+                before: `append`, `drop` or `error`, see `OnPrefixChange`; the adapter's own, if
+                omitted.
 
         Raises:
             InvalidToolConstraints: the constraints can't hold; nothing was sent.
@@ -247,7 +254,13 @@ class Session(Ledger):
                 "provider": provider,
                 "prefix_stable": prefix_stable,
             },
-            {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
+            {
+                "temperature": temperature,
+                "max_output_tokens": max_output_tokens,
+                "extra": extra,
+                "effort": effort,
+                "on_prefix_change": on_prefix_change,
+            },
         )
 
     @overload
@@ -304,6 +317,8 @@ class Session(Ledger):
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
+        effort: str | None = None,
+        on_prefix_change: OnPrefixChange | None = None,
     ) -> AnyTurn:
         """As `text_turn`, with a typed value.
 
@@ -332,6 +347,10 @@ class Session(Ledger):
             temperature: Sampling temperature.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
+            effort: How much the model should think, in the provider's word, as `low`.
+            on_prefix_change: What happens when tools, format or effort have changed since the turn
+                before: `append`, `drop` or `error`, see `OnPrefixChange`; the adapter's own, if
+                omitted.
 
         Raises:
             DeclarationError: the type has no JSON Schema.
@@ -350,7 +369,13 @@ class Session(Ledger):
                 "provider": provider,
                 "prefix_stable": prefix_stable,
             },
-            {"temperature": temperature, "max_output_tokens": max_output_tokens, "extra": extra},
+            {
+                "temperature": temperature,
+                "max_output_tokens": max_output_tokens,
+                "extra": extra,
+                "effort": effort,
+                "on_prefix_change": on_prefix_change,
+            },
         )
 
     def __repr__(self) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.adapters.settings_keeper import SettingsKeeper, record_settings
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import unset_names, without_unset
@@ -145,12 +146,17 @@ class HttpModel(SdkModel):
     def _fields(self, transcript: Transcript, offer: ToolOffering | None, **options: Any) -> Fields:
         stream, extra = options.pop("stream"), options.pop("extra")
         del options["model"]  # put in by who asks
+        record = options.pop("record")
+        options["effort"] = record.effort
         known = {name: value for name, value in options.items() if value is not None}
         absent = unset_names(extra)
         given = {name: without_unset(v) for name, v in extra.items() if name not in absent}
         body = self.request(transcript, offer, stream=stream, **{**known, **given})
         for name in absent:
             body.pop(name, None)
+        if record.settings is None:  # else the adapter's own functions have filled it in
+            in_force = transcript.encoded("settings", SettingsKeeper).in_force
+            record_settings(record, in_force, offer)
         return {name: encode(value) for name, value in body.items()}
 
     @staticmethod

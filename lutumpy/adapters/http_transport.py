@@ -30,6 +30,7 @@ from lutumpy.adapters.http_lines import LineSplitter
 from lutumpy.adapters.http_retries import Retries
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
+from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, Splitter
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
@@ -133,7 +134,7 @@ class HttpTransport:
         else:
             self._sync_client = client
 
-    async def send(self, body: bytes) -> SdkReply:
+    async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Post `body`, a JSON object.
 
         Raises:
@@ -142,12 +143,12 @@ class HttpTransport:
         """
         retries = Retries(self._max_retries)
         try:
-            return read_reply(await self._post(body, retries, stream=False))
+            return read_reply(await self._post(body, retries, headers, stream=False))
         except Exception as error:
             self._raise_in_our_words(error, retries)
             raise
 
-    def send_sync(self, body: bytes) -> SdkReply:
+    def send_sync(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """The same without an event loop.
 
         Raises:
@@ -155,12 +156,14 @@ class HttpTransport:
         """
         retries = Retries(self._max_retries)
         try:
-            return read_reply(self._post_sync(body, retries, stream=False))
+            return read_reply(self._post_sync(body, retries, headers, stream=False))
         except Exception as error:
             self._raise_in_our_words(error, retries)
             raise
 
-    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+    def stream(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStream:
         """Post `body`, which asks for a stream, when the result is entered; it gives the events as
         JSON values.
 
@@ -169,17 +172,19 @@ class HttpTransport:
         retries = Retries(self._max_retries)
 
         async def open_response() -> _Stream:
-            response = await self._post(body, retries, stream=True)
+            response = await self._post(body, retries, headers, stream=True)
             return _Stream(response, self._make_splitter(response), response.aclose)
 
         return SdkStream(open_response, decoder, self._error_reader(retries))
 
-    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+    def stream_sync(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
         retries = Retries(self._max_retries)
 
         def open_response() -> _Stream:
-            response = self._post_sync(body, retries, stream=True)
+            response = self._post_sync(body, retries, headers, stream=True)
             return _Stream(response, self._make_splitter(response), response.close)
 
         return SdkStreamSync(open_response, decoder, self._error_reader(retries))
@@ -205,11 +210,11 @@ class HttpTransport:
 
     # --- one request ------------------------------------------------------------------------------
 
-    async def _post(self, body: bytes, retries: Retries, *, stream: bool) -> Any:
+    async def _post(self, body: bytes, retries: Retries, headers: Headers, *, stream: bool) -> Any:
         client = await self._async_client_here()
         while True:
             try:
-                response = await client.send(self._build(client, body), stream=stream)
+                response = await client.send(self._build(client, body, headers), stream=stream)
             except Exception as error:
                 pause = retries.after_error(error)
                 if pause is None:
@@ -226,11 +231,11 @@ class HttpTransport:
                     await response.aclose()
             await _sleep(pause)
 
-    def _post_sync(self, body: bytes, retries: Retries, *, stream: bool) -> Any:
+    def _post_sync(self, body: bytes, retries: Retries, headers: Headers, *, stream: bool) -> Any:
         client = self._sync_client_here()
         while True:
             try:
-                response = client.send(self._build(client, body), stream=stream)
+                response = client.send(self._build(client, body, headers), stream=stream)
             except Exception as error:
                 pause = retries.after_error(error)
                 if pause is None:
@@ -247,12 +252,14 @@ class HttpTransport:
                     response.close()
             time.sleep(pause)
 
-    def _build(self, client: Any, body: bytes) -> Any:
+    def _build(self, client: Any, body: bytes, headers: Headers) -> Any:
         options: dict[str, Any] = {} if self._timeout is None else {"timeout": self._timeout}
         url = self._url
         if self._own is None and str(getattr(client, "base_url", "")):
             url = "/" + url.partition("://")[2].partition("/")[2]
-        return client.build_request("POST", url, content=body, headers=self._headers, **options)
+        return client.build_request(
+            "POST", url, content=body, headers=join_headers(self._headers, headers), **options
+        )
 
     def _make_splitter(self, response: Any) -> Splitter:
         if self._format == "lines":

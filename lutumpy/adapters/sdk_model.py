@@ -8,23 +8,29 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from urllib.parse import urlsplit
 
+from lutumpy.adapters.recorded_streams import RecordingDecoder, RepeatedStream, RepeatedStreamSync
 from lutumpy.adapters.replies import SdkReply, reply_object
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.transport import SdkTransport, Transport
 from lutumpy.apis import api_names, serving
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import (
-    OutputSpec,
     StructuredMode,
     TurnOptions,
+    check_effort,
     check_options,
     checked_structured,
 )
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.prefix import OnPrefixChange, checked_policy
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.turn_origin import TurnOrigin
 from lutumpy.core.unset import unset_names
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
@@ -33,7 +39,7 @@ from lutumpy.plain.signatures import signature_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["RequestDefaults", "SdkModel"]
+__all__ = ["RequestDefaults", "SdkModel", "host_of"]
 
 
 class RequestDefaults(TypedDict, total=False):
@@ -50,6 +56,8 @@ class RequestDefaults(TypedDict, total=False):
     extra: Mapping[str, Any] | None
     headers: Mapping[str, str] | None
     timeout: float | None
+    effort: str | None
+    on_prefix_change: OnPrefixChange
 
 
 class SdkModel(ABC):
@@ -71,6 +79,9 @@ class SdkModel(ABC):
             takes one away.
         headers: Further HTTP headers for every request.
         timeout: Seconds for a request; the client's own when `None`.
+        effort: How much the model should think, in the provider's word; an option of the turn wins.
+        on_prefix_change: What happens when settings have changed since the turn before, see
+            `OnPrefixChange`; an option of the turn wins.
     """
 
     api: ClassVar[str]
@@ -104,6 +115,8 @@ class SdkModel(ABC):
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        effort: str | None = None,
+        on_prefix_change: OnPrefixChange = "append",
     ) -> None:
         if client is not None and any(value is not None for value in made_here.values()):
             names = " and ".join(made_here)
@@ -115,11 +128,18 @@ class SdkModel(ABC):
         check_options(temperature, max_output_tokens, extra, strict)
         _check_connection({**made_here}, headers, timeout)
         self.model: str = model
+        # Empty where the client doesn't show it; `None` before it was looked for.
+        self._authority: str | None = None
+        # What turns without signed reasoning come from.
+        self._origin: TurnOrigin | None = None
         self.structured: StructuredMode = checked_structured(structured)
         self._temperature = temperature
         self._max_output_tokens = max_output_tokens
         self._strict = strict
         self._extra: Mapping[str, Any] = dict(extra or {})
+        check_effort(effort)
+        self._effort = effort
+        self._on_prefix_change: OnPrefixChange = checked_policy(on_prefix_change)
         self._transport = self._make_transport(
             client=client,
             make_async=make_async,
@@ -181,13 +201,35 @@ class SdkModel(ABC):
                 was sent.
             TranscriptError: there is nothing to answer; nothing was sent.
         """
-        return self._answer(await self._transport.send(self._body(transcript, offering, options)))
+        record = RequestRecord()
+        body = self._body(transcript, offering, options, record)
+        try:
+            reply = await self._transport.send(body, record.headers)
+        except AdapterError as error:
+            again = self._record_without(error, record, options)
+            if again is None:
+                raise
+            record = again
+            body = self._body(transcript, offering, options, record)
+            reply = await self._transport.send(body, record.headers)
+        return record.stamp(self._answer(reply))
 
     def respond_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop, through a sync client."""
-        return self._answer(self._transport.send_sync(self._body(transcript, offering, options)))
+        record = RequestRecord()
+        body = self._body(transcript, offering, options, record)
+        try:
+            reply = self._transport.send_sync(body, record.headers)
+        except AdapterError as error:
+            again = self._record_without(error, record, options)
+            if again is None:
+                raise
+            record = again
+            body = self._body(transcript, offering, options, record)
+            reply = self._transport.send_sync(body, record.headers)
+        return record.stamp(self._answer(reply))
 
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
@@ -195,16 +237,45 @@ class SdkModel(ABC):
         """One streamed request, sent when the stream is entered; the transcript isn't changed.
         Raises as `respond` does.
         """
-        return self._transport.stream(
-            self._body(transcript, offering, options, stream=True), self.stream_decoder()
-        )
+
+        record = RequestRecord()
+        body = self._body(transcript, offering, options, record, stream=True)
+        decoder = RecordingDecoder(self.stream_decoder(), record)
+        stream = self._transport.stream(body, decoder, record.headers)
+        if not self._may_repeat:
+            return stream
+
+        def repeat(error: AdapterError) -> ChunkStream | None:
+            again = self._record_without(error, record, options)
+            if again is None:
+                return None
+            body = self._body(transcript, offering, options, again, stream=True)
+            decoder.record = again
+            return self._transport.stream(body, decoder, again.headers)
+
+        return RepeatedStream(stream, repeat)
 
     def open_stream_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStreamSync:
         """The same without an event loop, through a sync client."""
-        body = self._body(transcript, offering, options, stream=True)
-        return self._transport.stream_sync(body, self.stream_decoder())
+
+        record = RequestRecord()
+        body = self._body(transcript, offering, options, record, stream=True)
+        decoder = RecordingDecoder(self.stream_decoder(), record)
+        stream = self._transport.stream_sync(body, decoder, record.headers)
+        if not self._may_repeat:
+            return stream
+
+        def repeat(error: AdapterError) -> ChunkStreamSync | None:
+            again = self._record_without(error, record, options)
+            if again is None:
+                return None
+            body = self._body(transcript, offering, options, again, stream=True)
+            decoder.record = again
+            return self._transport.stream_sync(body, decoder, again.headers)
+
+        return RepeatedStreamSync(stream, repeat)
 
     @staticmethod
     @abstractmethod
@@ -218,23 +289,68 @@ class SdkModel(ABC):
         transcript: Transcript,
         offering: ToolOffering | None,
         options: TurnOptions,
+        record: RequestRecord | None = None,
         *,
         stream: bool = False,
     ) -> bytes:
-        return join_body(self._request(transcript, offering, options, stream=stream))
+        return join_body(self._request(transcript, offering, options, record, stream=stream))
+
+    new_record: ClassVar[type[RequestRecord]] = RequestRecord
+    """Makes a record for one request: what builds the body fills it in, its answer is stamped."""
+
+    @property
+    def host(self) -> str | None:
+        """The authority of the address that requests go to, as `api.openai.com`; `None` where the
+        client doesn't show it.
+
+        Raises:
+            AdapterError: no client can be made.
+        """
+        if self._authority is None:
+            self._authority = self._find_host() or ""
+            self._origin = TurnOrigin(self.api, self._authority or None, self.model)
+        return self._authority or None
+
+    def _find_host(self) -> str | None:
+        """The host of the client that was given, or of the one that will be made here."""
+        client = self._transport.client()
+        return None if client is None else host_of(getattr(client, "base_url", None))
+
+    # Whether a request may be sent again without reasoning that the provider refused.
+    _may_repeat: ClassVar[bool] = False
+
+    def _record_without(
+        self, error: AdapterError, record: RequestRecord, options: TurnOptions
+    ) -> RequestRecord | None:
+        """The record of the same request without the reasoning that this error refuses (rule PB10);
+        `None` if the error is about something else, or is to reach the user.
+        """
+        return None
 
     def _request(
         self,
         transcript: Transcript,
         offering: ToolOffering | None,
         options: TurnOptions,
+        record: RequestRecord | None = None,
         *,
         stream: bool = False,
     ) -> Fields:
+        if record is None:
+            record = RequestRecord()
         temperature, limit = options.temperature, options.max_output_tokens
         extra = {**self._extra, **options.extra} if self._extra else options.extra
         if options.output is not None:
             extra = {**self._with_output(options.output, extra), **unset_names(extra)}
+        record.api = self.api
+        record.model = extra.get("model", self.model)
+        # Once, and not before the first request: only then does the SDK read the environment.
+        record.host = self.host if self._authority is None else self._authority or None
+        if record.model == self.model:
+            record.origin = self._origin
+        record.policy = options.on_prefix_change or self._on_prefix_change
+        record.effort = options.effort or self._effort
+        record.output = options.output
         fields = self._fields(
             transcript,
             offering,
@@ -244,6 +360,7 @@ class SdkModel(ABC):
             strict=self._strict,
             stream=stream,
             extra=extra,
+            record=record,
         )
         if "model" not in fields:
             fields["model"] = encode(self.model)
@@ -318,6 +435,22 @@ def _check_model_and_client(kind: type[SdkModel], model: Any, client: Any) -> No
             )
     if not hasattr(client, kind._mark):
         raise TypeError(f"{wanted}, not {type(client).__name__}")
+
+
+def host_of(url: Any) -> str | None:
+    """The authority of an address, without the standard port; `None` where it has none.
+
+    Args:
+        url: A text, or a URL object of the HTTP library.
+    """
+    try:
+        parts = urlsplit(str(url)) if url else None
+        if parts is None or not parts.hostname:
+            return None
+        usual = {"http": 80, "https": 443}.get(parts.scheme)
+        return parts.hostname if parts.port in (None, usual) else f"{parts.hostname}:{parts.port}"
+    except ValueError:
+        return None
 
 
 def _adapters_of(package: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
+from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import TracedMethod
@@ -40,13 +41,17 @@ class Transport(Protocol):
     `SdkTransport` is one; its methods say more.
     """
 
-    async def send(self, body: bytes) -> SdkReply: ...
+    async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply: ...
 
-    def send_sync(self, body: bytes) -> SdkReply: ...
+    def send_sync(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply: ...
 
-    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream: ...
+    def stream(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStream: ...
 
-    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync: ...
+    def stream_sync(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStreamSync: ...
 
     def client(self) -> Any: ...
 
@@ -109,7 +114,7 @@ class SdkTransport:
             else:
                 self._sync_client = client
 
-    async def send(self, body: bytes) -> SdkReply:
+    async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Post `body`, a JSON object.
 
         Raises:
@@ -118,12 +123,14 @@ class SdkTransport:
         """
         try:
             client = await self._async_client_here()
-            return read_reply(await client.post(self._path, **self._post_arguments(client, body)))
+            return read_reply(
+                await client.post(self._path, **self._post_arguments(client, body, headers))
+            )
         except Exception as error:
             self._raise_in_our_words(error)
             raise
 
-    def send_sync(self, body: bytes) -> SdkReply:
+    def send_sync(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Post `body` without an event loop.
 
         Raises:
@@ -132,12 +139,16 @@ class SdkTransport:
         """
         try:
             client = self._sync_client_here()
-            return read_reply(client.post(self._path, **self._post_arguments(client, body)))
+            return read_reply(
+                client.post(self._path, **self._post_arguments(client, body, headers))
+            )
         except Exception as error:
             self._raise_in_our_words(error)
             raise
 
-    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+    def stream(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStream:
         """Post `body`, a JSON object that asks for a stream, when the result is entered; it gives
         the events as dicts.
 
@@ -148,17 +159,21 @@ class SdkTransport:
         async def open_response() -> Any:
             client = await self._async_client_here()
             return await client.post(
-                self._path, **self._stream_post_arguments(client, body, "AsyncStream")
+                self._path, **self._stream_post_arguments(client, body, headers, "AsyncStream")
             )
 
         return SdkStream(open_response, decoder, self._read_error)
 
-    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+    def stream_sync(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
 
         def open_response() -> Any:
             client = self._sync_client_here()
-            return client.post(self._path, **self._stream_post_arguments(client, body, "Stream"))
+            return client.post(
+                self._path, **self._stream_post_arguments(client, body, headers, "Stream")
+            )
 
         return SdkStreamSync(open_response, decoder, self._read_error)
 
@@ -203,8 +218,8 @@ class SdkTransport:
             self._sync_client = self._make_sync()
         return self._sync_client
 
-    def _post_arguments(self, client: Any, body: bytes) -> dict[str, Any]:
-        options = self._options()
+    def _post_arguments(self, client: Any, body: bytes, headers: Headers) -> dict[str, Any]:
+        options = self._options(headers)
         traced = (
             None if self._method is None else self._method.post_arguments(client, body, options)
         )
@@ -219,20 +234,23 @@ class SdkTransport:
             return {"body": json_values.decode(body), "cast_to": cast_to, "options": options}
         return {"content": body, "cast_to": cast_to, "options": options}
 
-    def _stream_post_arguments(self, client: Any, body: bytes, stream_class: str) -> dict[str, Any]:
+    def _stream_post_arguments(
+        self, client: Any, body: bytes, headers: Headers, stream_class: str
+    ) -> dict[str, Any]:
         if self._method is not None:
-            traced = self._method.post_arguments(client, body, self._options(), stream=True)
+            traced = self._method.post_arguments(client, body, self._options(headers), stream=True)
             if traced is not None:
                 return traced
-        arguments = self._post_arguments(client, body)
+        arguments = self._post_arguments(client, body, headers)
         return arguments | {
             "cast_to": object,
             "stream": True,
             "stream_cls": _stream_class(type(client), stream_class),
         }
 
-    def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"headers": self._headers}
+    def _options(self, headers: Headers) -> dict[str, Any]:
+        wanted = self._headers if not headers else join_headers(self._headers, headers)
+        options: dict[str, Any] = {"headers": wanted}
         if self._timeout is not None:
             options["timeout"] = self._timeout
         return options

@@ -13,6 +13,7 @@ from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.request_options import request_options
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import (
     Fields,
     add_extra,
@@ -23,11 +24,13 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import RequestDefaults
 from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.adapters.unknown_calls import UnknownCalls, deltas_of_waiting, unknown_call
 from lutumpy.core.items import describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.plain.json_values import (
     clean_text,
     decode,
@@ -45,6 +48,8 @@ __all__ = [
     "HttpModel",
     "HttpTransport",
     "RequestDefaults",
+    "RequestRecord",
+    "SettingsInForce",
     "StreamFormat",
     "UnknownCalls",
     "add_extra",
@@ -64,6 +69,7 @@ __all__ = [
     "image_part",
     "parse_arguments",
     "raw_value",
+    "record_settings",
     "reply_object",
     "request_options",
     "sendable",

@@ -125,7 +125,35 @@ def dump_item(item: Item) -> dict[str, Any]:
         **{name: getattr(item, name) for name in _TURN_FIELDS},
         **{name: True for name in _TURN_FLAGS if getattr(item, name)},
         **_dump_transformations(item),
+        **_dump_record(item),
         **_dump_verbatim(item),
+    }
+
+
+def _dump_record(turn: AssistantTurn) -> dict[str, Any]:
+    """Who said it and what was in force, where that is known."""
+    if turn.origin is None and turn.settings is None:
+        return {}
+    # Most programs keep no dumps.
+    from lutumpy.core.dump_settings import dump_origin, dump_settings
+
+    dumped: dict[str, Any] = {}
+    if turn.origin is not None:
+        dumped["origin"] = dump_origin(turn.origin)
+    if turn.settings is not None:
+        dumped["settings"] = dump_settings(turn.settings)
+    return dumped
+
+
+def _load_record(api: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    if "origin" not in data and "settings" not in data:
+        return {}  # a dump of an earlier version
+    from lutumpy.core.dump_settings import load_origin, load_settings
+
+    origin, settings = data.get("origin"), data.get("settings")
+    return {
+        "origin": None if origin is None else load_origin(api, origin),
+        "settings": None if settings is None else load_settings(settings),
     }
 
 
@@ -210,6 +238,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
         usage=load_usage(data["usage"]),
         verbatim=_load_verbatim(data),
         input_transformations=_load_transformations(data),
+        **_load_record(data["api"], data),
         **fields,
     )
     _expect_one_of(turn.finish_reason, _FINISH_REASONS, "finish_reason")

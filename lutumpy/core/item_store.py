@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Protocol, TypeVar, cast, overload
 
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
 from lutumpy.core.items import AssistantTurn, Item, ToolMetadata, Usage
+from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript_state import (
     Draft,
     FailureKey,
@@ -37,9 +38,22 @@ from lutumpy.core.transcript_state import (
 from lutumpy.errors import DroppedRoundError
 from lutumpy.plain import json_values
 
-__all__ = ["FailureKey", "ItemStore", "failure_key"]
+__all__ = ["FailureKey", "ItemStore", "RequestNote", "failure_key"]
 
 E = TypeVar("E", bound=ItemEncoder)
+
+
+class RequestNote(Protocol):
+    """What a request said, for the turn that answers it."""
+
+    @property
+    def api(self) -> str: ...
+
+    def stamp(self, turn: AssistantTurn) -> AssistantTurn:
+        """The same turn with the record of its request."""
+        ...
+
+
 S = TypeVar("S", bound="ItemStore")
 
 
@@ -56,9 +70,11 @@ class ItemStore:
         "_failures",
         "_id_index",
         "_ids",
+        "_noted",
         "_stable",
         "_state",
         "dropped",
+        "sent_requests",
     )
 
     def __init__(self) -> None:
@@ -74,6 +90,10 @@ class ItemStore:
         self._answers: list[Usage] = []
         # Each encoder with the number of items that it has encoded.
         self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
+        # What the last request said that this transcript was rendered to, with its offer.
+        self._noted: tuple[ToolOffering | None, RequestNote] | None = None
+        # The last request to each API, host and model that was answered; adapters fill it.
+        self.sent_requests: dict[Any, Any] = {}
         # The calls of rounds that were garbage-collected open. Their finalizers append here (C7a).
         self.dropped: list[tuple[ToolMetadata, ...]] = []
 
@@ -292,6 +312,27 @@ class ItemStore:
         """
         self.dropped.append(calls)
 
+    def note_request(self, offering: ToolOffering | None, note: RequestNote) -> None:
+        """A request was rendered for a client of the user's own: `take_note` gives its answer what
+        it said. The next request's note takes the place of this one.
+        """
+        self._noted = offering, note
+
+    def take_note(self, offering: ToolOffering | None, turn: AssistantTurn) -> AssistantTurn:
+        """The answer with the record of its request, if one with this offer was noted for its API.
+
+        An answer that has its record already, as those of models have, stays as it is.
+        """
+        noted = self._noted
+        if noted is None or turn.origin is not None:
+            return turn
+        self._noted = None
+        asked = noted[0]
+        is_same = asked is offering or (
+            (asked is None or not asked.specs) and (offering is None or not offering.specs)
+        )
+        return noted[1].stamp(turn) if is_same and noted[1].api == turn.api else turn
+
     def committed(self, length: int) -> int:
         """How many of the first `length` items are permanent; ephemerals don't count."""
         state = self._state
@@ -319,6 +360,7 @@ class ItemStore:
         longer = type(self)()
         longer._stable = self._stable
         longer._encoders = self._encoders
+        longer.sent_requests = self.sent_requests
         longer._state = State(self._state.stable, tuple(items))
         return longer
 

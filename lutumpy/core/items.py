@@ -12,7 +12,7 @@ back unchanged.
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.apis import Api
 from lutumpy.core.found_tool import FoundTool
@@ -20,6 +20,11 @@ from lutumpy.core.raw_part import RawPart
 from lutumpy.core.usage import Usage
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
+
+if TYPE_CHECKING:
+    from lutumpy.core.prefix import PrefixReport
+    from lutumpy.core.turn_origin import TurnOrigin
+    from lutumpy.core.turn_settings import TurnSettings
 
 __all__ = [
     "Api",
@@ -325,6 +330,12 @@ class AssistantTurn:
             order of the request. They are kept and never sent. Messages names a block by its
             `path`, `messages.{i}.content.{j}` of the request's body, Responses a reasoning item by
             its `id`; both say the `reason`, and an unknown `type` is to be ignored.
+        origin: Who said it: API, host and model. `None` where the turn was made by hand.
+        settings: What its request said anew of tools, output format and effort; `None` for nothing.
+        prefix: What its request changed of what was sent before, and what that cost; `None` where
+            the request isn't known. It isn't dumped.
+
+    Turns are equal if the same was said: the last three don't count.
     """
 
     api: str
@@ -346,6 +357,9 @@ class AssistantTurn:
     verbatim: Verbatim | None = None
     # JSON objects have no hash.
     input_transformations: tuple[dict[str, Any], ...] = field(default=(), hash=False)
+    origin: TurnOrigin | None = field(default=None, compare=False)
+    settings: TurnSettings | None = field(default=None, compare=False)
+    prefix: PrefixReport | None = field(default=None, compare=False)
 
     @property
     def text(self) -> str:

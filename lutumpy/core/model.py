@@ -8,6 +8,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.prefix import OnPrefixChange, checked_policy
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain.safe_text import safe_repr
@@ -30,24 +32,6 @@ def checked_structured(mode: Any) -> StructuredMode:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputSpec:
-    """The value that a structured turn asks for.
-
-    Attributes:
-        name: A name for it, as the wires want one.
-        schema: Its JSON Schema, an object at the root.
-        description: What the model is told of it beside the schema; empty for nothing.
-        strict: Whether the provider should hold the model to the schema: asked for, refused, or
-            left open, and then where the schema has a strict form.
-    """
-
-    name: str
-    schema: Mapping[str, Any]
-    description: str = ""
-    strict: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TurnOptions:
     """Options of one request.
 
@@ -59,15 +43,24 @@ class TurnOptions:
             library sets; only `tools` (the provider's own, such as web search) are added to those
             of the offer. `UNSET` takes a parameter away.
         output: The text of the answer must be a value of this schema.
+        effort: How much the model should think, in the provider's word, as `low`; `None` leaves it
+            to the adapter and the provider.
+        on_prefix_change: What happens when settings have changed since the turn before, see
+            `OnPrefixChange`; `None` leaves it to the adapter.
     """
 
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     output: OutputSpec | None = None
+    effort: str | None = None
+    on_prefix_change: OnPrefixChange | None = None
 
     def __post_init__(self) -> None:
         check_options(self.temperature, self.max_output_tokens, self.extra)
+        check_effort(self.effort)
+        if self.on_prefix_change is not None:
+            checked_policy(self.on_prefix_change)
 
 
 def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: Any = None) -> None:
@@ -100,6 +93,23 @@ def check_options(temperature: Any, max_output_tokens: Any, extra: Any, strict: 
         )
     if strict is not None and not isinstance(strict, bool):
         raise TypeError(f"strict takes True, False or None, not {strict!r:.100}; nothing was sent")
+
+
+def check_effort(effort: Any) -> None:
+    """Refuse an effort that isn't a word. Which words there are, the provider says.
+
+    Raises:
+        TypeError: It is of another type.
+        ValueError: It is blank.
+    """
+    if effort is None:
+        return
+    if not isinstance(effort, str):
+        raise TypeError(
+            f"effort takes the provider's word, as 'low', not {effort!r:.100}; nothing was sent"
+        )
+    if not effort.strip():
+        raise ValueError("effort is blank; nothing was sent")
 
 
 def _is_number(value: Any) -> bool:

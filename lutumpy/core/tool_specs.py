@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from lutumpy.plain.json_values import encode
+
 if TYPE_CHECKING:
     from lutumpy.core.text_inputs import TextInput
 
@@ -50,6 +52,24 @@ class ToolSpec:
 
     def __repr__(self) -> str:
         return f"<ToolSpec {self.name}>"
+
+    def equals(self, other: ToolSpec) -> bool:
+        """Whether the other one says the same: any API would be sent the same bytes for it."""
+        return self is other or (
+            self.name == other.name
+            and self.description == other.description
+            and self.strict == other.strict
+            and self.text == other.text
+            # As JSON, in which 1 is not true and the order of keys is seen.
+            and encode(self.schema) == encode(other.schema)
+            and encode(self.provider) == encode(other.provider)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, ToolSpec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 class ToolOffering:

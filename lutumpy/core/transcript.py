@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy.apis import api_names, serving
 from lutumpy.core import windows
@@ -33,6 +33,9 @@ from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 
+if TYPE_CHECKING:
+    from lutumpy.core.turn_settings import TurnSettings
+
 _CALL_ID = attrgetter("call_id")
 
 
@@ -52,6 +55,14 @@ class Transcript(ItemStore):
     def turns(self) -> list[AssistantTurn]:
         """The committed assistant turns, in order."""
         return [item for item in self if isinstance(item, AssistantTurn)]
+
+    @property
+    def settings(self) -> tuple[TurnSettings, ...]:
+        """What was in force, in order: first all of it, then what changed with later turns.
+
+        Each is the `settings` of the turn that answered it (rule PB1).
+        """
+        return tuple([turn.settings for turn in self.turns() if turn.settings is not None])
 
     @property
     def revision(self) -> int:
@@ -299,6 +310,7 @@ class Transcript(ItemStore):
         twin._encoders = {
             key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()
         }
+        twin.sent_requests = self.sent_requests.copy()
         twin._state = state._replace(answers=0, receipt=None)
         return twin
 

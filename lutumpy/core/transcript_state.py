@@ -84,7 +84,8 @@ class Draft:
     The life of an ephemeral message in it (rule S4):
 
         added     behind the permanent items, in the tail; so is everything after it
-        sent      a request with it succeeded: it leaves now, unless reasoning is signed over it
+        sent      a request with it succeeded: it leaves now, unless reasoning is signed over it.
+                  If it is recorded with the answer, it leaves in any case
         held      a turn signed over it was committed: it stays, so that the reasoning remains valid
         released  the tool loop ended: it leaves, and that reasoning is left out of later requests
 
@@ -121,7 +122,9 @@ class Draft:
         if not count:
             return
         self.sent = count
-        if not self.held and not turn.signed:
+        if turn.settings is not None and turn.settings.reminders:
+            self._release_reminders()
+        if self.sent and not self.held and not turn.signed:
             self.release()
 
     def turn_added(self, turn: AssistantTurn, *, last: bool) -> None:
@@ -138,6 +141,29 @@ class Draft:
             last = last or (not turn.calls and turn.finish_reason != "paused")
         if last:
             self.release()
+
+    def _release_reminders(self) -> None:
+        """Drop the system messages that were sent: the turn's record has them now, and they stay
+        where they were said (rule PB14). No reasoning goes with them.
+        """
+        kept: list[Item] = []
+        to_look_at, left = self.sent, 0
+        tail_start: int | None = None
+        for item in self.tail:
+            if isinstance(item, Message) and item.ephemeral:
+                if to_look_at:
+                    to_look_at -= 1
+                    if item.role in ("system", "developer"):
+                        left += 1
+                        continue
+                if tail_start is None:
+                    tail_start = len(kept)
+            kept.append(item)
+        if tail_start is None:
+            tail_start = len(kept)
+        self.sent -= left
+        self.settled += kept[:tail_start]
+        self.tail = tuple(kept[tail_start:])
 
     def release(self) -> None:
         """Drop every ephemeral that was sent, and with it the reasoning signed over it."""

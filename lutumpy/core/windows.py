@@ -350,11 +350,14 @@ def selection(
     chosen += [_without_entries(items[i]) for i in outliving if _is_instruction(items[i])]
     # The history before a turn is another one as soon as anything was moved or left out.
     changed = len(chosen) > head
+    kept_turns: list[int] = []
     for index in range(head, len(items)):
         item = items[index]
         if index in inside and index not in sent:
             if changed and isinstance(item, AssistantTurn) and item.signed:
                 item = replace(item, reasoning_dropped=True)
+            if isinstance(item, AssistantTurn):
+                kept_turns.append(index)
             chosen.append(item)
             continue
         changed = True
@@ -363,7 +366,45 @@ def selection(
             summary = None
         if index in outliving and not _is_instruction(item):
             chosen.append(_without_entries(item))
-    return chosen
+    return _with_settings(items, chosen, kept_turns)
+
+
+def _with_settings(
+    items: Sequence[Item], chosen: list[Item], kept_turns: Sequence[int]
+) -> list[Item]:
+    """The chosen items, each turn with the record of what is in force as it follows in them.
+
+    A window begins with all that is in force at its first turn (rule PB15).
+
+    Args:
+        items: The transcript.
+        chosen: The items of the window.
+        kept_turns: Which of `items` its turns are, in order.
+    """
+    if not any(isinstance(item, AssistantTurn) and item.settings is not None for item in items):
+        return chosen
+    # Not every program cuts windows.
+    from lutumpy.core.turn_settings import SettingsInForce, TurnSettings, step_between
+
+    everything, kept = SettingsInForce(), SettingsInForce()
+    followed: list[Item] = []
+    begun = 0
+    indexes = iter(kept_turns)
+    for item in chosen:
+        if isinstance(item, AssistantTurn):
+            end = next(indexes) + 1
+            for passed in items[begun:end]:
+                if isinstance(passed, AssistantTurn) and passed.settings is not None:
+                    everything.apply(passed.settings)
+            begun = end
+            step = step_between(kept, everything)
+            if step is not None:
+                kept.apply(step)
+            if item.settings is not None and item.settings.reminders:
+                step = replace(step or TurnSettings(), reminders=item.settings.reminders)
+            item = replace(item, settings=step)
+        followed.append(item)
+    return followed
 
 
 def _without_entries(item: Item) -> Item:

@@ -44,6 +44,7 @@ __all__ = [
     "PartialAnswer",
     "PlanError",
     "PlanErrorKind",
+    "PrefixChangedError",
     "Problem",
     "ProblemKind",
     "RoundClosedError",
@@ -244,6 +245,30 @@ class StaleRoundError(LutumpyError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.result)
+
+
+class PrefixChangedError(LutumpyError, RuntimeError):
+    """Settings have changed, and reasoning of the conversation would be lost by that.
+
+    Raised with `on_prefix_change="error"` only. Nothing was sent, and nothing has changed.
+
+    Attributes:
+        changed: Where the request would differ from those before, as `tools` or `messages.4`.
+        would_drop: The turns whose reasoning would be left out, as indexes into `turns()`.
+    """
+
+    def __init__(self, changed: Sequence[str], would_drop: Sequence[int]) -> None:
+        self.changed: tuple[str, ...] = tuple(changed)
+        self.would_drop: tuple[int, ...] = tuple(would_drop)
+        turns = ", ".join(map(str, self.would_drop))
+        super().__init__(
+            f"the beginning of the request has changed ({', '.join(self.changed) or 'unknown'}), "
+            f"so the reasoning of turns {turns} would be left out; nothing was sent. "
+            'on_prefix_change="append" sends it without'
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.changed, self.would_drop)
 
 
 class HookError(LutumpyError, RuntimeError):

@@ -198,6 +198,8 @@ class Loop:
             temperature=settings.temperature,
             max_output_tokens=settings.max_output_tokens,
             extra=settings.extra,
+            effort=settings.effort,
+            on_prefix_change=settings.on_prefix_change,
         )
         return turn
 

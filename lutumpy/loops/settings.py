@@ -19,6 +19,7 @@ from lutumpy import (
 )
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.models import OnPrefixChange
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.values import dataclass
@@ -81,6 +82,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
         temperature: Sampling temperature.
         max_output_tokens: Limit of each answer, in tokens.
         extra: Provider parameters, passed through with every request.
+        effort: How much the model should think, in the provider's word, as `low`.
+        on_prefix_change: What happens when settings change between requests, see `OnPrefixChange`.
         value_retries: With `output`: how often the model is told why its answer has no value, and
             asked again; 0 by default. What a retry says stays in the session, as a message of the
             user. A refused answer isn't asked for again.
@@ -99,6 +102,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     temperature: float | None
     max_output_tokens: int | None
     extra: Mapping[str, Any] | None
+    effort: str | None
+    on_prefix_change: OnPrefixChange | None
     value_retries: int
 
 
@@ -135,6 +140,8 @@ class LoopSettings:
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: Mapping[str, Any] | None = None
+    effort: str | None = None
+    on_prefix_change: OnPrefixChange | None = None
     value_retries: int = 0
     output: Any = None
     decide_held: Policy[Any] | None = None

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeAlias, Union
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.prefix import PrefixReport, report_of
 from lutumpy.core.streaming import ReasoningDelta, RefusalDelta, Started, TextDelta
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.approvals import ApprovalRequest
@@ -79,6 +80,11 @@ class Completed:
     """The last event: the answer is whole, and `stream.outcome` is there."""
 
     turn: AssistantTurn
+
+    @property
+    def prefix(self) -> PrefixReport:
+        """What the request changed of what was sent before, and what that cost."""
+        return report_of(self.turn)
 
 
 StreamEvent: TypeAlias = Union[

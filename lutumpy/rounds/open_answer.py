@@ -309,12 +309,37 @@ class OpenAnswer:
         turn = transcript.fresh_ids(self.turn)
         # Signed reasoning is valid only when it is sent back after exactly the same history.
         moved = same or len(transcript) > self.begun.length
-        return replace(turn, reasoning_dropped=True) if moved and turn.signed else turn
+        if moved and turn.signed:
+            turn = replace(turn, reasoning_dropped=True)
+        return _settle_behind(turn, transcript, self.transcript, self.begun.length)
 
     def _refuse_closed(self) -> None:
         closed = self.how_closed()
         if closed is not None:
             raise RoundClosedError(f"the answer was {closed} before")
+
+
+def _settle_behind(
+    turn: AssistantTurn, target: Transcript, read_against: Transcript, length: int
+) -> AssistantTurn:
+    """The turn with its record as it follows behind what the target holds by now (rule PB15).
+
+    Args:
+        turn: The turn.
+        target: Where it is written.
+        read_against: What its request was made from.
+        length: How many items of that the request held.
+    """
+    before = [item.settings for item in read_against[:length] if isinstance(item, AssistantTurn)]
+    behind = [item.settings for item in target.turns()]
+    if before == behind or (turn.settings is None and not any(before)):
+        return turn
+    from lutumpy.core.turn_settings import TurnSettings, in_force_after, step_between
+
+    step = step_between(in_force_after(behind), in_force_after([*before, turn.settings]))
+    if turn.settings is not None and turn.settings.reminders:
+        step = replace(step or TurnSettings(), reminders=turn.settings.reminders)
+    return replace(turn, settings=step)
 
 
 def _explain_stale(same: bool, continues: bool) -> str:

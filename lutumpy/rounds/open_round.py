@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
+from lutumpy.core.prefix import PrefixReport, report_of
 from lutumpy.errors import HookError, RoundClosedError
 from lutumpy.plain.driving import drive_async, is_at_work
 from lutumpy.rounds.open_answer import OpenAnswer
@@ -146,6 +147,11 @@ class OpenRound(Generic[C_co]):
     def request_id(self) -> str | None:
         """The provider's id of the request, where known."""
         return self._answer.turn.request_id
+
+    @property
+    def prefix(self) -> PrefixReport:
+        """What the request changed of what was sent before, and what that cost."""
+        return report_of(self._answer.turn)
 
     async def apply_hooks(self, hooks: Decider) -> ToolRoundPlan[C_co]:
         """Let hooks decide every pending call, one after another in call order.

@@ -8,6 +8,7 @@ from typing import Generic
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
+from lutumpy.core.prefix import PrefixReport, report_of
 from lutumpy.errors import RoundClosedError, StaleRoundError
 from lutumpy.plain.values import dataclass
 from lutumpy.rounds.open_answer import OpenAnswer
@@ -92,6 +93,11 @@ class TurnResult(Generic[V_co]):
     def request_id(self) -> str | None:
         """The provider's id of the request, where known."""
         return self.turn.request_id
+
+    @property
+    def prefix(self) -> PrefixReport:
+        """What the request changed of what was sent before, and what that cost."""
+        return report_of(self.turn)
 
 
 @dataclass(frozen=True, slots=True)

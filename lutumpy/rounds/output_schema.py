@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.preview import shorten
 from lutumpy.rounds.value_shapes import WRAPPED, ReadValue, ValueShape

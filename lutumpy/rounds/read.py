@@ -62,6 +62,8 @@ def read_answer(
             has it.
     """
     transcript = transcript_of(target)
+    if turn.origin is None:
+        turn = transcript.take_note(offer, turn)
     if begun is None:
         begun = position_of(transcript)  # whoever reads by hand has done so at once
     answer = _read_calls(offer, turn, transcript, begun, ready, value_tool)
@@ -88,7 +90,10 @@ def read_text(
     value_tool: ValueTool[Any] | None = None,
 ) -> Finished[Any]:
     """As `read_answer`, for a request without tools: calls are issues, and answered with it."""
-    answer = _read_calls(offer, turn, transcript_of(target), begun, None, value_tool)
+    transcript = transcript_of(target)
+    if turn.origin is None:
+        turn = transcript.take_note(offer, turn)
+    answer = _read_calls(offer, turn, transcript, begun, None, value_tool)
     if value_tool is not None and turn.calls:
         return _finish(*value_tool.take_value(answer), staged=staged)
     return _finish(result(answer.turn), answer, staged=staged)

@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeGuard
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn, CallBlock, TextBlock, ToolMetadata
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolMode, ToolOffering, ToolSpec
 from lutumpy.core.value_calls import VALUE_RECEIVED, value_tool_name
 from lutumpy.hooks.pipeline import CallOrIssue

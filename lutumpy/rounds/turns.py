@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import Model, OutputSpec, StreamingModel, TurnOptions, check_model
+from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.rounds.offer import make_offer
 from lutumpy.rounds.offered import NO_TOOLS, OfferedTools
@@ -32,6 +33,7 @@ from lutumpy.tools.views import HasView, View
 if TYPE_CHECKING:
     from typing_extensions import TypedDict
 
+    from lutumpy.core.prefix import OnPrefixChange
     from lutumpy.core.streaming import StreamDecoder
     from lutumpy.rounds.availability import ToolConstraints
     from lutumpy.rounds.reader import Reader
@@ -66,17 +68,28 @@ if TYPE_CHECKING:
             temperature: Sampling temperature; the provider's own, if omitted.
             max_output_tokens: Limit of the answer, in tokens.
             extra: Provider parameters, passed through as they are.
+            effort: How much the model should think, in the provider's word, as `low`.
+            on_prefix_change: What happens when settings have changed since the turn before, see
+                `OnPrefixChange`; the adapter's own, if omitted.
         """
 
         temperature: float | None
         max_output_tokens: int | None
         extra: Mapping[str, Any] | None
+        effort: str | None
+        on_prefix_change: OnPrefixChange | None
 
     class ToolTurnOptions(ToolConstraints[TS], RequestOptions, Generic[TS], total=False):
         """What a turn with tools may say about the tools and about its request."""
 
 
-_NO_OPTIONS: RequestOptions = {"temperature": None, "max_output_tokens": None, "extra": None}
+_NO_OPTIONS: RequestOptions = {
+    "temperature": None,
+    "max_output_tokens": None,
+    "extra": None,
+    "effort": None,
+    "on_prefix_change": None,
+}
 
 
 class _Turn(Generic[C, W]):
@@ -390,7 +403,14 @@ def _check_options(options: RequestOptions, output: OutputSpec | None) -> TurnOp
     temperature = options.get("temperature")
     max_output_tokens = options.get("max_output_tokens")
     extra = options.get("extra")
-    return TurnOptions(temperature, max_output_tokens, {} if extra is None else extra, output)
+    return TurnOptions(
+        temperature,
+        max_output_tokens,
+        {} if extra is None else extra,
+        output,
+        options.get("effort"),
+        options.get("on_prefix_change"),
+    )
 
 
 def _offer_tools(

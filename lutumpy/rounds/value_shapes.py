@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_origin
 
 from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, create_model
 
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.arguments import Refused, decode_arguments
 from lutumpy.tools.compiled import CompiledTool

@@ -144,7 +144,8 @@ class ScriptedModel:
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> AssistantTurn:
         """The same without an event loop."""
-        request = self._take_request(transcript, offering, options, stream=False)
+        record = self.new_record()
+        request = self._take_request(transcript, offering, options, record, stream=False)
         answer = self._take_answer(request)
         if isinstance(answer, Reply):
             answer = self._rendering.render(
@@ -160,7 +161,15 @@ class ScriptedModel:
                 sent=False,
             )
         turn: AssistantTurn = self._adapter.response(answer)
-        return turn
+        return turn if record is None else record.stamp(turn)
+
+    def new_record(self) -> Any:
+        """A record for one request, as the adapter makes it; `None` for one without records.
+
+        Such an adapter's `request` notes what it says on the transcript.
+        """
+        make = getattr(self._sender, "new_record", None)
+        return None if make is None else make()
 
     def open_stream(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
@@ -177,10 +186,14 @@ class ScriptedModel:
         return ScriptedStream(self, transcript, offering, options)
 
     def events(
-        self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
+        self,
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+        record: Any = None,
     ) -> Sequence[StreamEntry]:
         """The events of the next answer; a `Failure` among them breaks the stream there."""
-        request = self._take_request(transcript, offering, options, stream=True)
+        request = self._take_request(transcript, offering, options, record, stream=True)
         answer = self._take_answer(request)
         if isinstance(answer, Reply):
             return [
@@ -209,11 +222,12 @@ class ScriptedModel:
         transcript: Transcript,
         offering: ToolOffering | None,
         options: TurnOptions,
+        record: Any,
         *,
         stream: bool,
     ) -> _Request:
         """What the adapter would send, noted and checked."""
-        read_body = self._prepare_request(transcript, offering, options, stream=stream)
+        read_body = self._prepare_request(transcript, offering, options, record, stream=stream)
         shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
         request = _Request(read_body, shape)
         if offering is not None and offering.deferred:
@@ -233,6 +247,7 @@ class ScriptedModel:
         transcript: Transcript,
         offering: ToolOffering | None,
         options: TurnOptions,
+        record: Any,
         *,
         stream: bool,
     ) -> Callable[[], dict[str, Any]]:
@@ -242,12 +257,14 @@ class ScriptedModel:
         # is. `request` is the way that every adapter has.
         make_fields = getattr(self._sender, "_request", None)
         if make_fields is not None:
-            fields: Fields = make_fields(transcript, offering, options, stream=stream)
+            fields: Fields = make_fields(transcript, offering, options, record, stream=stream)
             return partial(body_dict, fields)
         known = {
             "temperature": options.temperature,
             "max_output_tokens": options.max_output_tokens,
             "output": options.output,
+            "effort": options.effort,
+            "on_prefix_change": options.on_prefix_change,
         }
         given = {name: value for name, value in known.items() if value is not None}
         extra = dict(options.extra)
@@ -359,11 +376,15 @@ class ScriptedStream:
         offering: ToolOffering | None,
         options: TurnOptions,
     ) -> None:
-        self.decoder: StreamDecoder = model.stream_decoder()
+        record = model.new_record()
+        decoder = model.stream_decoder()
+        if record is not None:
+            decoder = record.decoding(decoder)
+        self.decoder: StreamDecoder = decoder
         self.request_id: str | None = None
         self.closed: bool = False
         self._model = model
-        self._request = (transcript, offering, options)
+        self._request = (transcript, offering, options, record)
         self._events: AsyncGenerator[Any, None] | None = None
 
     def __enter__(self) -> Iterator[Any]:

@@ -4,9 +4,11 @@ clients of their own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lutumpy.adapters.anthropic.bound_form import refused_message
 from lutumpy.adapters.anthropic.containers import Container, container_of
 from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
@@ -16,6 +18,7 @@ from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.request_options import request_options
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import (
     Fields,
     body_dict,
@@ -23,22 +26,29 @@ from lutumpy.adapters.sdk_body import (
     checked_transcript,
     history_list,
 )
-from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.adapters.sdk_model import SdkModel, host_of
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, StructuredMode
+from lutumpy.core.model import StructuredMode, TurnOptions
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.prefix import OnPrefixChange
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.changes import needed_betas
+from lutumpy.rules.host_facts import HostFacts, checked_host
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
 
 __all__ = ["AnthropicMessages"]
+
+HOST_URL = "https://api.anthropic.com"
+"""Where the SDK's own clients go, if the environment names no other address."""
 
 
 class AnthropicMessages(SdkModel):
@@ -67,6 +77,11 @@ class AnthropicMessages(SdkModel):
             what stands here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
+        effort: How much the model should think, as `low`, unless a turn gives its own.
+        on_prefix_change: What happens when settings have changed since the turn before: `append`,
+            `drop` or `error`, see `OnPrefixChange`; a turn's own wins.
+        host: What is known of the host, where its address doesn't say whose it is, as of a proxy:
+            `facts_of("api.anthropic.com")`.
 
     Raises:
         TypeError: An argument is of another type, as a client of another SDK.
@@ -96,6 +111,9 @@ class AnthropicMessages(SdkModel):
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        effort: str | None = None,
+        on_prefix_change: OnPrefixChange = "append",
+        host: HostFacts | None = None,
     ) -> None:
 
         def make_async() -> AsyncAnthropic:
@@ -125,8 +143,39 @@ class AnthropicMessages(SdkModel):
             extra=extra,
             headers=headers,
             timeout=timeout,
+            effort=effort,
+            on_prefix_change=on_prefix_change,
         )
+        self._facts = checked_host(host)
+        self._base_url = base_url
         self._cache: Cache | None = checked_cache(cache)
+
+    def _find_host(self) -> str | None:
+        if self._facts is not None and self._facts.address:
+            return self._facts.address
+        if self._transport.client() is not None:
+            return super()._find_host()
+        return host_of(self._base_url or os.environ.get("ANTHROPIC_BASE_URL") or HOST_URL)
+
+    _may_repeat: ClassVar[bool] = True
+
+    def _record_without(
+        self, error: AdapterError, record: RequestRecord, options: TurnOptions
+    ) -> RequestRecord | None:
+        # A proxy, or an address whose bytes have changed, can spoil a prefix that we know as equal.
+        refused = refused_message(error)
+        is_repeated = record.repeated_without is not None
+        if refused is None or is_repeated or record.policy == "error":
+            return None
+        thinking = {**self._extra, **options.extra}.get("thinking")
+        if isinstance(thinking, Mapping) and "block_binding" in thinking:
+            return None  # the program says itself what is to happen
+        turn = None if record.turn_of_entry is None else record.turn_of_entry(refused)
+        if turn is None:
+            return None
+        again = RequestRecord()
+        again.repeated_without = turn
+        return again
 
     @property
     def defers_tools(self) -> bool:
@@ -169,14 +218,27 @@ class AnthropicMessages(SdkModel):
             TranscriptError: there is nothing to answer.
         """
         cache = checked_cache(options.pop("cache", None))
-        fields = request_fields(
-            checked_transcript(transcript),
-            None if offer is None else checked_offer(offer),
-            stream=stream,
-            cache=cache,
-            **request_options(options, AnthropicMessages._with_output),
-        )
+        transcript = checked_transcript(transcript)
+        offered = None if offer is None else checked_offer(offer)
+        known = request_options(API, options, AnthropicMessages._with_output)
+        fields = request_fields(transcript, offered, stream=stream, cache=cache, **known)
+        transcript.note_request(offered, known["record"])
         return body_dict(fields)
+
+    @staticmethod
+    def betas(body: Mapping[str, Any], *, model: str | None = None) -> list[str]:
+        """The beta names that a request needs for what it says in the middle of the conversation:
+        `client.beta.messages.create(model=..., betas=AnthropicMessages.betas(body), **body)`.
+
+        Args:
+            body: What `request` gave.
+            model: The model; one that binds its reasoning to what was sent before is then asked to
+                say what it left out of the request.
+        """
+        binding = (
+            [anthropic_models.BINDING_CONTROLS] if anthropic_models.needs_record(model) else []
+        )
+        return [*needed_betas(body.get("messages")), *binding]
 
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
@@ -196,7 +258,7 @@ class AnthropicMessages(SdkModel):
         """The request's `system`: the leading system messages, as text or blocks; unchanged where
         it was read.
         """
-        data = encoder_of(checked_transcript(transcript), None).system()
+        data = encoder_of(checked_transcript(transcript), None).system.write()
         system: str | list[dict[str, Any]] | None = json_values.decode(data) if data else None
         return system
 

@@ -33,28 +33,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from lutumpy.adapters.anthropic.bound_form import bound_form, is_reminder, spell_tool, texts_of
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
+from lutumpy.adapters.anthropic.carriers import Carriers, carry_reminder
 from lutumpy.adapters.anthropic.decode import (
     API,
-    REASONING,
-    SERVER_CALLS,
     TOOLSET_KIND,
 )
 from lutumpy.adapters.anthropic.original import (
     as_blocks,
     content_of,
     entries_without_reasoning,
-    kind_of,
-    system_blocks,
-    takes_system_breakpoint,
+)
+from lutumpy.adapters.anthropic.own_turn import (
+    encode_own_turn,
+    result_block,
+    text_of_failure,
 )
 from lutumpy.adapters.anthropic.part_writer import PartWriter
 from lutumpy.adapters.anthropic.parts import text_blocks
+from lutumpy.adapters.anthropic.said_settings import SaidSettings
+from lutumpy.adapters.anthropic.system_field import SystemField
 from lutumpy.adapters.anthropic.turn_blocks import (
     encode_message,
-    find_container,
     find_late_results,
-    has_result,
+    finished_blocks,
     shorten_to_prefill,
     translate_turn,
 )
@@ -63,20 +66,23 @@ from lutumpy.core.items import (
     AssistantTurn,
     Item,
     Message,
-    ResultBlock,
     TextPart,
     ToolResults,
     Verbatim,
 )
+from lutumpy.core.turn_settings import TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic.limits import CALL_ID, MAX_HISTORY_NAME, MAX_NAME_OF_OLDER_HOSTS, NAME
+from lutumpy.rules.anthropic.models import CLEAR_AT
 
 __all__ = ["MessagesEncoder"]
 
 # The API has no limit for ids of calls: those of some hosts carry state, and go back whole.
 _LONGEST_CALL_ID = 1024
+
+NO_CARRIERS = Carriers()
 
 _ASSISTANT = b'{"role":"assistant","content":'
 
@@ -87,14 +93,16 @@ class MessagesEncoder:
     """The encoded form of a transcript for this API.
 
     Args:
-        system_in_messages: The model takes `role: system` inside `messages`. It may stand after a
-            user message, and before one of the assistant or at the end, so such a message is held
-            back until it's known what follows.
+        carriers: What the model takes at its host in the middle of a conversation. A system message
+            may stand after a user message, and before one of the assistant or at the end, so it is
+            held back until it's known what follows.
+        needs_record: The model takes no reasoning of models that bind none.
         as_blocks: A single text is a block too, not a string, so that a message can take a
             breakpoint of the prompt cache in one request, and be the same without it in the next.
 
     Attributes:
         breakpoints: How many breakpoints the conversation holds of its own.
+        system: What stands in the request's `system`.
     """
 
     __slots__ = (
@@ -103,29 +111,35 @@ class MessagesEncoder:
         "_held_system",
         "_ids",
         "_last",
-        "_messages",
         "_names",
         "_original",
         "_running",
         "_stable",
-        "_system",
-        "_system_read",
         "_system_role",
         "_toolsets",
         "breakpoints",
+        "entries",
         "parts",
+        "said",
+        "system",
     )
 
-    def __init__(self, system_in_messages: bool, as_blocks: bool = False) -> None:
-        self._system_role = system_in_messages
+    def __init__(
+        self,
+        carriers: Carriers = NO_CARRIERS,
+        as_blocks: bool = False,
+        needs_record: bool = False,
+    ) -> None:
+        self._system_role = carriers.system
+        # What the messages say of settings, and which reasoning is bound to them.
+        self.said: SaidSettings = SaidSettings(carriers, needs_record, spell_tool, bound_form)
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
         # How many blocks of the system's, and messages, stand before the first ephemeral item.
         self._stable: tuple[int, int] | None = None
-        # The request's `system` as it was read from a history, and what was pushed besides.
-        self._system_read: bytes = b""
-        self._system: list[str] = []
-        self._messages: list[bytes] = []
+        self.system: SystemField = SystemField(as_blocks)
+        # Messages that are encoded for good; places of those that were taken out are empty.
+        self.entries: list[bytes] = []
         # Which messages stand as they were read.
         self._original: set[int] = set()
         self.parts: PartWriter = PartWriter()
@@ -140,12 +154,12 @@ class MessagesEncoder:
         self._names = Renamer(NAME, MAX_NAME_OF_OLDER_HOSTS, "tool_")
 
     def copy(self) -> MessagesEncoder:
-        twin = MessagesEncoder(self._system_role, self._as_blocks)
+        twin = MessagesEncoder(NO_CARRIERS, self._as_blocks)
+        twin._system_role, twin.said = self._system_role, self.said.copy()
         twin.breakpoints = self.breakpoints
         twin._stable = self._stable
-        twin._system_read = self._system_read
-        twin._system = self._system.copy()
-        twin._messages = self._messages.copy()
+        twin.system = self.system.copy()
+        twin.entries = self.entries.copy()
         twin._original = self._original.copy()
         twin.parts = self.parts.copy()
         twin._held_system = self._held_system.copy()
@@ -159,57 +173,53 @@ class MessagesEncoder:
 
     def add(self, item: Item) -> None:
         if isinstance(item, Message):
+            if item.ephemeral and self.said.carriers.reminders and is_reminder(item):
+                # It stands at the end of the request, and stays where it was said.
+                self.said.reminders += texts_of(item)
+                return
             if item.ephemeral and self._stable is None:
-                self._stable = len(self._system), len(self._messages)
+                self._stable = len(self.system.texts), len(self.entries)
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
+            if item.settings is not None:
+                self._add_settings(item.settings, item.api)
             self._add_turn(item)
+            self.said.turns += 1
         else:
             self._add_results(item)
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def system(self, at: int | None = None) -> bytes:
-        """The leading system and developer messages: a string when it's one, a list of text blocks
-        when more, or `b""`.
-
-        Args:
-            at: Which block gets a breakpoint of the prompt cache.
-        """
-        if not self._system and not self._as_blocks:
-            return self._system_read
-        if at is None and not self._system_read:
-            return encode(self._make_content(self._system)) if self._system else b""
-        blocks = [
-            encode(block) for block in system_blocks(self._system_read) + text_blocks(self._system)
-        ]
-        if at is not None:
-            blocks[at] = mark(blocks[at], b"}")
-        return b"[" + b",".join(blocks) + b"]" if blocks else self._system_read
-
     def end_of_system(self) -> int | None:
         """The last block of the system's that stays as it is in later requests, or `None`; also
         when it has a breakpoint.
         """
-        stable = len(self._system) if self._stable is None else self._stable[0]
-        if stable or not self._system_read:
-            return stable - 1 + len(system_blocks(self._system_read)) if stable else None
-        blocks = system_blocks(self._system_read)
-        return len(blocks) - 1 if blocks and takes_system_breakpoint(blocks[-1]) else None
+        return self.system.last_block(None if self._stable is None else self._stable[0])
 
     def end_of_messages(self) -> int | None:
         """The last message that stays as it is in later requests, and takes a breakpoint; or
         `None`.
         """
         # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
-        stable = len(self._messages) - (self._last == "turn")
+        stable = len(self.entries) - (self._last == "turn")
         if self._stable is not None:
             stable = min(stable, self._stable[1])
         for index in range(stable - 1, -1, -1):
+            if not self.entries[index]:
+                continue
             as_read = index in self._original or index in self.parts.noted
-            if takes_breakpoint(self._messages[index], as_read=as_read):
+            if takes_breakpoint(self.entries[index], as_read=as_read):
                 return index
         return None
+
+    def count_permanent(self) -> int:
+        """How many of the messages stay: those before the first that is for one request."""
+        return len(self.entries) if self._stable is None else self._stable[1]
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last answer wants to go on, so that no change may be said now."""
+        return self._last == "paused"
 
     def container(self) -> bytes:
         """The id of the container that calls of the last turn came from, or `b""`.
@@ -219,7 +229,8 @@ class MessagesEncoder:
         return self._container
 
     def messages(self, prefill: bool, at: int | None) -> list[bytes]:
-        """The `messages` of a request, one by one.
+        """The `messages` of a request, one by one; places of messages that were taken out are
+        empty.
 
         Args:
             prefill: The model takes the assistant's as the last message.
@@ -228,7 +239,9 @@ class MessagesEncoder:
         Raises:
             TranscriptError: there is nothing to answer (rule K5).
         """
-        messages = self._messages.copy()
+        messages = self.entries.copy()
+        if at is not None:
+            messages[at] = mark(messages[at], b"}]}")
         if self._last in ("turn", "assistant"):
             if not prefill:
                 raise TranscriptError(
@@ -238,31 +251,32 @@ class MessagesEncoder:
                 )
             if self._last == "turn":
                 messages[-1:] = shorten_to_prefill(messages[-1])
-        elif self._held_system:
-            messages.append(encode_message("system", self._make_content(self._held_system)))
+        elif self._last != "nothing":
+            if self._held_system:
+                messages.append(encode_message("system", self._make_content(self._held_system)))
+            messages += [message for message, _ in self.said.pending]
+            messages += [carry_reminder(text) for text in self.said.reminders]
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message "
                 "beside the system's"
             )
-        if at is not None:
-            messages[at] = mark(messages[at], b"}]}")
         return messages
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
-        messages = self._messages.copy()
+        messages = self.entries.copy()
         if self._held_system:
             messages.append(encode_message("system", self._make_content(self._held_system)))
-        return b"[" + b",".join(messages) + b"]"
+        return b"[" + b",".join([message for message in messages if message]) + b"]"
 
     # --- what was read from a history of this API -------------------------------------------------
 
     def _add_original_message(self, message: Message, verbatim: Verbatim) -> None:
         self._running = None
         if verbatim.system:
-            self._system_read = verbatim.entries[0]
-            self.breakpoints += count_breakpoints(json_values.decode(self._system_read))
+            self.system.read = verbatim.entries[0]
+            self.breakpoints += count_breakpoints(json_values.decode(self.system.read))
         else:
             self._add_original_entries(verbatim.entries, "user" if message.role == "user" else None)
 
@@ -275,7 +289,7 @@ class MessagesEncoder:
         self._container, self._running = b"", None
         self._add_original_entries(entries, "paused" if turn.finish_reason == "paused" else "turn")
         if turn.results_only and entries:
-            self._running = len(self._messages) - 1
+            self._running = len(self.entries) - 1
 
     def _add_original_entries(self, entries: Iterable[bytes], last: Last | None) -> None:
         """Messages go back as they came.
@@ -289,10 +303,10 @@ class MessagesEncoder:
                 self.breakpoints += count_breakpoints(content_of(entry))
             message = as_blocks(entry) if self._as_blocks else entry
             if last is None:
-                self._messages.append(message)
+                self.entries.append(message)
             else:
                 self._append_message(last, message)
-            self._original.add(len(self._messages) - 1)
+            self._original.add(len(self.entries) - 1)
 
     # --- messages of the application --------------------------------------------------------------
 
@@ -321,7 +335,7 @@ class MessagesEncoder:
                 "assistant", encode_message("assistant", self._make_content(texts))
             )
         elif self._last == "nothing":
-            self._system += texts
+            self.system.texts += texts
         elif self._system_role and self._last == "user":
             self._held_system += texts
         else:
@@ -333,16 +347,23 @@ class MessagesEncoder:
         if b'"cache_control":' in message:
             self.breakpoints += count_breakpoints(content)
         self._append_message("user", message)
-        self.parts.note(len(self._messages) - 1)
+        self.parts.note(len(self.entries) - 1)
 
     def _append_message(self, last: Last, message: bytes) -> None:
         if self._held_system:
             held, self._held_system = self._held_system, []
             if last == "user":
-                self._messages.append(self._wrap_system_texts(held))
+                self.entries.append(self._wrap_system_texts(held))
             else:
-                self._messages.append(encode_message("system", self._make_content(held)))
-        self._messages.append(message)
+                self.entries.append(encode_message("system", self._make_content(held)))
+        if self.said.pending and last != "user":
+            # A change stands before an answer, or at the end.
+            for pending, changes in self.said.pending:
+                if changes:
+                    self.said.places.append(len(self.entries))
+                self.entries.append(pending)
+            self.said.pending = []
+        self.entries.append(message)
         self._last = last
 
     def _make_content(self, texts: list[str]) -> str | list[dict[str, Any]]:
@@ -354,11 +375,53 @@ class MessagesEncoder:
             "user", self._make_content([f"<system>\n{text}\n</system>" for text in texts])
         )
 
+    # --- settings ---------------------------------------------------------------------------------
+
+    def _add_settings(self, settings: TurnSettings, api: str) -> None:
+        """Say what a turn has recorded, before that turn."""
+        said = self.said
+        if said.carriers.reminders:
+            said.pending += [(carry_reminder(text), False) for text in settings.reminders]
+            if settings.reminders:
+                said.headers[CLEAR_AT] = None
+        if settings.left_out and api == API:
+            self.leave_out(settings.left_out)
+        if said.base is None:
+            if settings.is_base:
+                said.note(said.begin(settings))
+            return
+        carried = said.carry(settings)
+        if carried is None:
+            self.start_again(settings)
+        else:
+            said.add(carried, settings)
+
+    def start_again(self, settings: TurnSettings) -> None:
+        """Take a change that can't be said in the middle: the request's fields say all of it."""
+        self.said.start_again(settings, self.entries)
+
+    def leave_out(self, count: int) -> None:
+        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
+        for turn in self.said.bound.leave_out_last(count):
+            without = entries_without_reasoning([self.entries[turn.entry]])
+            self.entries[turn.entry] = without[0] if without else b""
+            self.said.rewrites |= {("reasoning", turn.turn)}
+
+    def _note_reasoning(self, turn: AssistantTurn, entries: int) -> None:
+        """Note the last entries as a turn, if it has signed reasoning that is sent."""
+        if turn.signed and not turn.reasoning_dropped and entries:
+            prefix = turn.origin.prefix if turn.origin is not None else None
+            self.said.bound.add(len(self.entries) - entries, self.said.turns, prefix)
+
     # --- answers ----------------------------------------------------------------------------------
 
     def _add_turn(self, turn: AssistantTurn) -> None:
+        if self.said.needs_record and turn.api == API:
+            turn = self.said.without_unreadable(turn)
         if turn.verbatim is not None and turn.verbatim.api == API:
+            before = len(self.entries)
             self._add_original_turn(turn, turn.verbatim)
+            self._note_reasoning(turn, min(1, len(self.entries) - before))
             return
         container, self._container = self._container, b""
         if turn.api == API:
@@ -375,8 +438,10 @@ class MessagesEncoder:
             self._drop_unfinished_calls(find_late_results(turn))
         paused = turn.finish_reason == "paused" and turn.api == API
         self._append_message("paused" if paused else "turn", _ASSISTANT + content + b"}")
+        if b"thinking" in content and turn.api == API:
+            self._note_reasoning(turn, 1)
         if turn.results_only and turn.api == API:
-            self._running = len(self._messages) - 1
+            self._running = len(self.entries) - 1
 
     def _drop_unfinished_calls(self, arrived: set[str]) -> None:
         """Leave calls of the provider out whose results didn't come, since another provider took
@@ -388,59 +453,32 @@ class MessagesEncoder:
         index, self._running = self._running, None
         if index is None:
             return
-        given = json_values.decode(self._messages[index])["content"]
-        blocks = [
-            b
-            for b in given
-            if kind_of(b) not in SERVER_CALLS or b.get("id") in arrived or has_result(given, b)
-        ]
-        if len(blocks) == len(given):
+        blocks = finished_blocks(json_values.decode(self.entries[index])["content"], arrived)
+        if blocks is None:
             return
-        while blocks and kind_of(blocks[-1]) in REASONING:
-            blocks.pop()
-        self._messages[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
+        self.entries[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
+        self.said.bound.forget_from(index)
+        self.said.rewrites |= {("unfinished", index)}
         if self._stable is not None and not blocks:
-            self._stable = self._stable[0], min(self._stable[1], len(self._messages))
+            self._stable = self._stable[0], min(self._stable[1], len(self.entries))
 
     def _encode_own_turn(self, turn: AssistantTurn) -> bytes:
-        """The content as it was received; rewritten only where the API would refuse it, or
-        reasoning left it.
-        """
+        """The content as it was received, or as far as the API takes it back."""
         if not turn.native:
             return b""
-        changes: dict[int, dict[str, str]] = {}
-        blocks: Any = None
         for call in turn.calls:
-            if not call.answerable:
-                continue
-            given = self._ids(call.id)
-            if (
-                given == call.id
-                and 0 < len(call.name) <= MAX_HISTORY_NAME
-                and call.kind == "function"
-            ):
-                continue
-            changed: dict[str, str] = {}
-            if given != call.id:
-                changed["id"] = given
-            if not 0 < len(call.name) <= MAX_HISTORY_NAME:
-                changed["name"] = self._names(call.name)
-            if changed:
-                changes[call.position] = changed
-            if call.kind == TOOLSET_KIND:
-                blocks = blocks if blocks is not None else json_values.decode(turn.native)
-                self._toolsets[call.id] = str(blocks[call.position].get("toolset_name"))
-        if turn.calls and b'"container"' in turn.residue:
-            blocks = blocks if blocks is not None else json_values.decode(turn.native)
-            self._container = find_container(turn, blocks)
-        if not changes and not turn.reasoning_dropped:
-            return turn.native
-        blocks = blocks if blocks is not None else json_values.decode(turn.native)
-        for position, changed in changes.items():
-            blocks[position].update(changed)
-        if turn.reasoning_dropped:
-            blocks = [block for block in blocks if block.get("type") not in REASONING]
-        return encode(blocks) if blocks else b""
+            fits = call.kind == "function" and 0 < len(call.name) <= MAX_HISTORY_NAME
+            if call.answerable and not (fits and self._ids(call.id) == call.id):
+                break
+        else:
+            named = turn.calls and b'"container"' in turn.residue
+            if not named and not turn.reasoning_dropped:
+                return turn.native
+        own = encode_own_turn(turn, self._ids, self._names)
+        self._toolsets |= own.toolsets
+        if own.container is not None:
+            self._container = own.container
+        return own.content
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -450,23 +488,15 @@ class MessagesEncoder:
             return
         # All of them in one message: in separate ones the API takes them too, but models unlearn
         # parallel calls.
-        self._append_written([self._encode_result(result) for result in results.results])
-
-    def _encode_result(self, result: ResultBlock) -> dict[str, Any]:
-        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._ids(result.call_id)}
-        if result.kind == TOOLSET_KIND and result.call_id in self._toolsets:
-            block["toolset_name"] = self._toolsets[result.call_id]
-        content: str | list[dict[str, Any]]
-        if result.status != "ok":
-            # "all content must be type `text` if `is_error` is true"
-            content = (
-                result.text if result.text.strip() else f"{result.name or 'tool'}: {result.status}"
-            )
-            block["is_error"] = True
-        elif isinstance(result.content, str):
-            content = result.content if result.content.strip() else ""
-        else:
-            content = self.parts.write(result.content, "result", self.breakpoints)
-        if content:
-            block["content"] = content
-        return block
+        written: list[dict[str, Any]] = []
+        for result in results.results:
+            toolset = self._toolsets.get(result.call_id) if result.kind == TOOLSET_KIND else None
+            content: str | list[dict[str, Any]]
+            if result.status != "ok":
+                content = text_of_failure(result)
+            elif isinstance(result.content, str):
+                content = result.content if result.content.strip() else ""
+            else:
+                content = self.parts.write(result.content, "result", self.breakpoints)
+            written.append(result_block(result, self._ids(result.call_id), content, toolset))
+        self._append_written(written)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
@@ -31,7 +31,9 @@ __all__ = [
     "check_callers",
     "check_deferred",
     "check_forced",
+    "declare_late",
     "own_breakpoints",
+    "spell_tool",
     "tool_choice",
     "tool_list",
     "tools",
@@ -180,6 +182,17 @@ def _render_tool(spec: ToolSpec, strict: bool) -> bytes:
     if data is None:
         data = spec.rendered[_PLAIN] = _encode_tool(spec, spec.schema, strict=False)
     return data
+
+
+def spell_tool(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as an entry of `tools`, strict if it asks for that, as JSON values."""
+    tool: dict[str, Any] = json_values.decode(_render_tool(spec, False))
+    return tool
+
+
+def declare_late(specs: Sequence[ToolSpec]) -> list[bytes]:
+    """Tools that a message refers to, as deferred entries of `tools`."""
+    return [_defer(_render_tool(spec, False)) for spec in specs]
 
 
 def _make_tool(spec: ToolSpec, schema: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:

@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
-from lutumpy.adapters.anthropic.decode import API
-from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import (
     check_callers,
     check_deferred,
     check_forced,
+    declare_late,
     own_breakpoints,
     tool_choice,
     tools,
 )
+from lutumpy.adapters.anthropic.prepared import encoder_of, prepare
 from lutumpy.adapters.cache_option import Cache
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.plain.json_values import encode
-from lutumpy.rules.anthropic import models as anthropic_models
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
 
@@ -42,6 +42,7 @@ def request_fields(
     stream: bool = False,
     cache: Cache | None = None,
     extra: Mapping[str, Any],
+    record: RequestRecord,
 ) -> Fields:
     """The fields of a request's body as JSON bytes, without `model`; `messages` last, since it
     grows.
@@ -51,6 +52,7 @@ def request_fields(
             prefill.
         cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin
             with.
+        record: What the request says anew; it is filled in.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones.
 
@@ -58,6 +60,7 @@ def request_fields(
         TranscriptError: there is nothing to answer.
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
+        PrefixChangedError: reasoning would be lost, and the record says to send nothing then.
     """
     fields: Fields = {
         "max_tokens": encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)
@@ -66,22 +69,33 @@ def request_fields(
         fields["temperature"] = encode(temperature)
     if stream:
         fields["stream"] = b"true"
-    offered = b""
-    if offering is not None and offering.specs:
-        offered = fields["tools"] = tools(offering, bool(strict))
-        if b'"defer_loading":true' in offered:
-            check_deferred(offering, extra.get("tools"))
-        if "tool_choice" not in extra and (choice := tool_choice(offering)) is not None:
-            check_forced(offering, model, extra)
-            check_callers(offering, choice, extra.get("tools"))
-            fields["tool_choice"] = encode(choice)
     if transcript.dropped:
         transcript.refuse_dropped()
-    encoder = encoder_of(transcript, model, cache is not None)
+    prepared = prepare(transcript, offering, record, model, as_blocks=cache is not None)
+    encoder, declared = prepared.encoder, prepared.declared
+    offered = b""
+    if declared is not None and declared.specs:
+        offered = fields["tools"] = tools(declared, bool(strict))
+        if b'"defer_loading":true' in offered:
+            check_deferred(declared, extra.get("tools"))
+    choice = None
+    if offering is not None and offering.specs and "tool_choice" not in extra:
+        choice = tool_choice(offering)
+    if offering is not None and choice is not None:
+        check_forced(offering, model, extra)
+        check_callers(offering, choice, extra.get("tools"))
+        fields["tool_choice"] = encode(choice)
+    if prepared.effort is not None:
+        config = extra.get("output_config")
+        own = {"effort": prepared.effort}
+        extra = {**extra, "output_config": {**own, **config} if config else own}
+    if encoder.said.bound.signed:
+        encoder = prepared.leave_out_misfits(offered)
+    listed = offered
     free: FreeBreakpoints | None = None
     if cache is not None:
-        own = own_breakpoints(offering) if b'"cache_control"' in offered else ()
-        free = FreeBreakpoints(extra, encoder.breakpoints, own)
+        own_marks = own_breakpoints(declared) if b'"cache_control"' in offered else ()
+        free = FreeBreakpoints(extra, encoder.breakpoints, own_marks)
     at_message = at_system = None
     # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
     if (
@@ -100,15 +114,24 @@ def request_fields(
         if (marked := mark_last_tool(extra.get("tools"))) is not None:
             extra = {**extra, "tools": marked}
         elif offered:
-            fields["tools"] = mark_offered(offered)
-    if system := encoder.system(at_system):
+            listed = fields["tools"] = mark_offered(offered)
+    late = [*encoder.said.declared, *prepared.closing.declared]
+    if late:
+        entries = [listed[1:-1]] if listed else []
+        fields["tools"] = b"[%b]" % b",".join([*entries, *declare_late(late)])
+    if system := encoder.system.write(at_system):
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    messages = encoder.messages(anthropic_models.takes_prefill(model), at_message)
+    messages = encoder.messages(prepared.dialect.prefill, at_message)
+    if prepared.closing.message:
+        messages.append(prepared.closing.message)
+    prepared.finish(messages, offered, at_message)
+    if encoder.said.places or b"" in messages:
+        messages = [message for message in messages if message]
     if encoder.parts.depends_on_request:
         messages = encoder.parts.fit(
-            messages, _declared_names(offering, extra), _asks_for_format(extra)
+            messages, _declared_names(declared, extra), _asks_for_format(extra)
         )
     fields["messages"] = messages
     add_extra(fields, extra)
@@ -130,12 +153,3 @@ def _asks_for_format(extra: Mapping[str, Any]) -> bool:
     if isinstance(config, Mapping) and config.get("format") is not None:
         return True
     return extra.get("output_format") is not None  # its older name
-
-
-def encoder_of(
-    transcript: Transcript, model: str | None, as_blocks: bool = False
-) -> MessagesEncoder:
-    """The encoded form of a transcript, as a model takes it; see `MessagesEncoder`."""
-    system_in_messages = anthropic_models.takes_system_messages(model)
-    key = f"{API}{':system' if system_in_messages else ''}{':blocks' if as_blocks else ''}"
-    return transcript.encoded(key, lambda: MessagesEncoder(system_in_messages, as_blocks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.anthropic.containers import container_of
-from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING
+from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS
 from lutumpy.adapters.anthropic.original import kind_of
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, TextBlock
@@ -17,7 +17,7 @@ __all__ = [
     "encode_message",
     "find_container",
     "find_late_results",
-    "has_result",
+    "finished_blocks",
     "shorten_to_prefill",
     "translate_turn",
 ]
@@ -55,7 +55,29 @@ def find_late_results(turn: AssistantTurn) -> set[str]:
     return {call_id for call_id in found if isinstance(call_id, str)}
 
 
-def has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
+def finished_blocks(blocks: list[dict[str, Any]], arrived: set[str]) -> list[dict[str, Any]] | None:
+    """The blocks of an answer without calls of the provider's that have no result; `None` if all
+    have one.
+
+    Args:
+        blocks: The answer's content.
+        arrived: Ids of calls whose results come with the next answer.
+    """
+    kept = [
+        block
+        for block in blocks
+        if kind_of(block) not in SERVER_CALLS
+        or block.get("id") in arrived
+        or _has_result(blocks, block)
+    ]
+    if len(kept) == len(blocks):
+        return None
+    while kept and kind_of(kept[-1]) in REASONING:
+        kept.pop()
+    return kept
+
+
+def _has_result(blocks: list[dict[str, Any]], call: dict[str, Any]) -> bool:
     return any(
         kind_of(b).endswith("_tool_result") and b.get("tool_use_id") == call.get("id")
         for b in blocks

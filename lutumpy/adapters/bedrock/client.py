@@ -23,7 +23,7 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -140,13 +140,11 @@ class BedrockConverse(SdkModel):
             TranscriptError: there is nothing to answer.
         """
         cache = checked_cache(options.pop("cache", None))
-        fields = request_fields(
-            checked_transcript(transcript),
-            None if offer is None else checked_offer(offer),
-            stream=stream,
-            cache=cache,
-            **request_options(options, BedrockConverse._with_output),
-        )
+        transcript = checked_transcript(transcript)
+        offered = None if offer is None else checked_offer(offer)
+        known = request_options(API, options, BedrockConverse._with_output)
+        fields = request_fields(transcript, offered, stream=stream, cache=cache, **known)
+        transcript.note_request(offered, known["record"])
         body = body_dict(fields)
         return with_bytes(body) if blobs == "bytes" else body
 

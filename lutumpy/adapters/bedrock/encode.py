@@ -34,6 +34,7 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -92,10 +93,13 @@ class ConverseEncoder:
         "_system",
         "_system_read",
         "holds_calls",
+        "in_force",
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        # What turns have recorded of tools, output format and effort.
+        self.in_force: SettingsInForce = SettingsInForce()
         self._system_read: bytes = b""
         self._system: list[str] = []
         self._messages: list[bytes] = []
@@ -112,6 +116,7 @@ class ConverseEncoder:
 
     def copy(self) -> ConverseEncoder:
         twin = ConverseEncoder(self._dialect)
+        twin.in_force = self.in_force.copy()
         twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin._messages = self._messages.copy()
@@ -130,6 +135,8 @@ class ConverseEncoder:
                 self._stable = self._position()
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
+            if item.settings is not None:
+                self.in_force.apply(item.settings)
             self._add_turn(item)
         else:
             self._add_results(item)

@@ -10,14 +10,16 @@ from lutumpy.adapters.bedrock.decode import API
 from lutumpy.adapters.bedrock.encode import ConverseEncoder, dialect_of
 from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tools
 from lutumpy.adapters.cache_option import Cache
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import UNSET, without_unset
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.bedrock.messages import thinking_of
-from lutumpy.rules.bedrock.models import is_claude, takes_cache_points, takes_cached_tools
+from lutumpy.rules.bedrock.models import family, is_claude, takes_cache_points, takes_cached_tools
 
 __all__ = ["check_forced", "encoder_of", "request_fields"]
 
@@ -33,6 +35,7 @@ def request_fields(
     stream: bool = False,
     cache: Cache | None = None,
     extra: Mapping[str, Any],
+    record: RequestRecord,
 ) -> Fields:
     """The fields of a request's body as JSON bytes, without the model, which stands in the path;
     `messages` last, since it grows.
@@ -41,6 +44,7 @@ def request_fields(
         model: For what depends on the model: reasoning, what stands beside results.
         stream: Changes nothing: a stream is another operation.
         cache: `auto` sets cache points at the end of what later requests begin with.
+        record: What the request says anew; it is filled in.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones, and settings beside ours.
 
@@ -54,6 +58,8 @@ def request_fields(
         settings["maxTokens"] = max_output_tokens
     if temperature is not None:
         settings["temperature"] = temperature
+    if record.effort is not None:
+        extra = _with_effort(record.effort, model, extra)
     given = extra.get("inferenceConfig")
     fields: Fields = {}
     if settings and (given is None or isinstance(given, Mapping)):
@@ -61,6 +67,7 @@ def request_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model)
+    record_settings(record, encoder.in_force, offering)
     system, messages = encoder.system(), encoder.messages()
     free = None
     if cache is not None and takes_cache_points(model) is not False:
@@ -87,6 +94,23 @@ def request_fields(
         elif not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
             fields[name] = encode(without_unset(value))
     return fields
+
+
+def _with_effort(effort: str, model: str | None, extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters with an effort, in the field of the model's maker: Converse has none of its
+    own. What the user says there wins.
+    """
+    given = extra.get("additionalModelRequestFields")
+    if given is not None and not isinstance(given, Mapping):
+        return extra
+    own: dict[str, Any] = {"reasoning_effort": effort}
+    if family(model) == "amazon":
+        own = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+    elif is_claude(model):
+        config = (given or {}).get("output_config") or {}
+        own = {"output_config": {"effort": effort, **config}}
+        given = {name: value for name, value in (given or {}).items() if name != "output_config"}
+    return {**extra, "additionalModelRequestFields": {**own, **(given or {})}}
 
 
 def _tool_config(

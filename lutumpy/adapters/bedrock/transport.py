@@ -23,6 +23,7 @@ from typing import Any
 
 from lutumpy.adapters.bedrock.errors import missing_sdk, sdk_error
 from lutumpy.adapters.replies import SdkReply
+from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
@@ -101,7 +102,7 @@ class BotoTransport:
         self._own: Any = None
         self._headers = dict(headers or {})
 
-    async def send(self, body: bytes) -> SdkReply:
+    async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Send `body`, a JSON object with the model in it.
 
         Raises:
@@ -110,7 +111,7 @@ class BotoTransport:
         if self._given is None or not _is_async(self._given):
             sent: SdkReply = await _in_thread(lambda: self.send_sync(body))
             return sent
-        model, request = self._prepare(body)
+        model, request = self._prepare(body, headers)
         token = _CURRENT.set(request)
         try:
             reply = await _ready(self._given).converse(**_arguments(model))
@@ -121,7 +122,7 @@ class BotoTransport:
         finally:
             _CURRENT.reset(token)
 
-    def send_sync(self, body: bytes) -> SdkReply:
+    def send_sync(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """The same without an event loop.
 
         Raises:
@@ -129,7 +130,7 @@ class BotoTransport:
             TypeError: the client that was given is one of aiobotocore.
         """
         client = self._sync_client()
-        model, request = self._prepare(body)
+        model, request = self._prepare(body, headers)
         token = _CURRENT.set(request)
         try:
             return _read_reply(client.converse(**_arguments(model)), request)
@@ -139,7 +140,9 @@ class BotoTransport:
         finally:
             _CURRENT.reset(token)
 
-    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+    def stream(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStream:
         """Send `body` when the result is entered; it gives the events as the SDK does.
 
         Errors of the SDK and of the connection are raised as `AdapterError` with `.partial`.
@@ -147,8 +150,8 @@ class BotoTransport:
 
         async def open_response() -> Any:
             if self._given is None or not _is_async(self._given):
-                return _Threaded(await _in_thread(lambda: self._open(body)))
-            model, request = self._prepare(body)
+                return _Threaded(await _in_thread(lambda: self._open(body, headers)))
+            model, request = self._prepare(body, headers)
             token = _CURRENT.set(request)
             try:
                 return _Opened(await _ready(self._given).converse_stream(**_arguments(model)))
@@ -157,13 +160,15 @@ class BotoTransport:
 
         return SdkStream(open_response, decoder, _read_error)
 
-    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+    def stream_sync(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
-        return SdkStreamSync(lambda: self._open(body), decoder, _read_error)
+        return SdkStreamSync(lambda: self._open(body, headers), decoder, _read_error)
 
-    def _open(self, body: bytes) -> _Opened:
+    def _open(self, body: bytes, headers: Headers) -> _Opened:
         client = self._sync_client()
-        model, request = self._prepare(body)
+        model, request = self._prepare(body, headers)
         token = _CURRENT.set(request)
         try:
             return _Opened(client.converse_stream(**_arguments(model)))
@@ -202,10 +207,10 @@ class BotoTransport:
                 raise
         return _ready(self._own)
 
-    def _prepare(self, body: bytes) -> tuple[str, _Request]:
+    def _prepare(self, body: bytes, headers: Headers) -> tuple[str, _Request]:
         fields = json_values.decode(body)
         model = str(fields.pop("model", ""))
-        return model, _Request(json_values.encode(fields), self._headers)
+        return model, _Request(json_values.encode(fields), join_headers(self._headers, headers))
 
 
 class _Opened:

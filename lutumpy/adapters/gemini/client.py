@@ -24,7 +24,8 @@ from lutumpy.adapters.sdk_body import (
 )
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec, TurnOptions
+from lutumpy.core.model import TurnOptions
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_names import ToolNames
 from lutumpy.core.tool_specs import ToolOffering
@@ -120,7 +121,8 @@ class Gemini(SdkModel):
 
     def _counted(self, transcript: Transcript, offer: ToolOffering | None) -> bytes:
         offered = None if offer is None else checked_offer(offer)
-        return join_body(self._request(checked_transcript(transcript), offered, TurnOptions()))
+        options = TurnOptions()
+        return join_body(self._request(checked_transcript(transcript), offered, options))
 
     @staticmethod
     def request(
@@ -146,12 +148,11 @@ class Gemini(SdkModel):
             InvalidToolConstraints: the API, or `model`, is known to refuse the offer.
             TranscriptError: there is nothing to answer.
         """
-        fields = request_fields(
-            checked_transcript(transcript),
-            None if offer is None else checked_offer(offer),
-            stream=stream,
-            **request_options(options, Gemini._with_output),
-        )
+        transcript = checked_transcript(transcript)
+        offered = None if offer is None else checked_offer(offer)
+        known = request_options(API, options, Gemini._with_output)
+        fields = request_fields(transcript, offered, stream=stream, **known)
+        transcript.note_request(offered, known["record"])
         return body_dict(fields)
 
     @staticmethod

@@ -38,6 +38,7 @@ from lutumpy.core.items import (
     describe,
 )
 from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -94,10 +95,13 @@ class GeminiEncoder:
         "_last",
         "_system",
         "_system_read",
+        "in_force",
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        # What turns have recorded of tools, output format and effort.
+        self.in_force: SettingsInForce = SettingsInForce()
         # The request's `systemInstruction` as it was read from a history, and what was pushed.
         self._system_read: bytes = b""
         self._system: list[str] = []
@@ -108,6 +112,7 @@ class GeminiEncoder:
 
     def copy(self) -> GeminiEncoder:
         twin = GeminiEncoder(self._dialect)
+        twin.in_force = self.in_force.copy()
         twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin._contents = self._contents.copy()
@@ -120,6 +125,8 @@ class GeminiEncoder:
         if isinstance(item, Message):
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
+            if item.settings is not None:
+                self.in_force.apply(item.settings)
             self._add_turn(item)
         else:
             self._add_results(item)

@@ -8,7 +8,9 @@ from typing import Any
 from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.encode import GeminiEncoder, dialect_of
 from lutumpy.adapters.gemini.offer import calling_config, tool_entry
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import UNSET, without_unset
@@ -33,6 +35,7 @@ def request_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any],
+    record: RequestRecord,
 ) -> Fields:
     """The fields of a request's body as JSON bytes, without the model, which stands in the path;
     `contents` last, since it grows.
@@ -40,6 +43,7 @@ def request_fields(
     Args:
         model: For what depends on the model: signatures, images in results, JSON beside tools.
         stream: Changes nothing: a stream is another method.
+        record: What the request says anew; it is filled in.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones, and settings beside ours.
 
@@ -52,6 +56,11 @@ def request_fields(
         settings["temperature"] = temperature
     if max_output_tokens is not None:
         settings["maxOutputTokens"] = max_output_tokens
+    if record.effort is not None:
+        given_config = field(extra, "generationConfig")
+        thinking = field(given_config, "thinkingConfig") if given_config else None
+        if not thinking:
+            settings["thinkingConfig"] = {"thinkingLevel": record.effort}
     own: dict[str, Any] = {"generationConfig": settings} if settings else {}
     offered = b""
     if offering is not None:
@@ -62,6 +71,7 @@ def request_fields(
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model)
+    record_settings(record, encoder.in_force, offering)
     fields: Fields = {}
     if system := encoder.system():
         fields["systemInstruction"] = system

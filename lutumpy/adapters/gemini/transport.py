@@ -30,6 +30,7 @@ from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.errors import missing_sdk, sdk_error
 from lutumpy.adapters.provider_errors import shorten_text
 from lutumpy.adapters.replies import SdkReply
+from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -69,7 +70,7 @@ class GenaiTransport:
         self._headers = dict(headers or {})
         self._timeout = timeout
 
-    async def send(self, body: bytes) -> SdkReply:
+    async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Send `body`, a JSON object with the model in it.
 
         Raises:
@@ -80,20 +81,19 @@ class GenaiTransport:
         try:
             return _read_reply(
                 await models.generate_content(
-                    **self._arguments(body, should_return_http_response=True)
+                    **self._arguments(body, headers, should_return_http_response=True)
                 )
             )
         except Exception as error:
             _raise_in_our_words(error)
             raise
 
-    def send_sync(self, body: bytes) -> SdkReply:
+    def send_sync(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """The same without an event loop."""
         models = self._sync_models()
         try:
-            return _read_reply(
-                models.generate_content(**self._arguments(body, should_return_http_response=True))
-            )
+            arguments = self._arguments(body, headers, should_return_http_response=True)
+            return _read_reply(models.generate_content(**arguments))
         except Exception as error:
             _raise_in_our_words(error)
             raise
@@ -123,7 +123,9 @@ class GenaiTransport:
             _raise_in_our_words(error)
             raise
 
-    def stream(self, body: bytes, decoder: StreamDecoder) -> ChunkStream:
+    def stream(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStream:
         """Send `body` when the result is entered; it gives the chunks as objects of the SDK.
 
         Errors of the SDK and of the connection are raised as `AdapterError` with `.partial`.
@@ -132,7 +134,7 @@ class GenaiTransport:
         async def open_response() -> Any:
             models = await self._async_models()
             stream = await models.generate_content_stream(
-                **self._arguments(body, automatic_continuation=False)
+                **self._arguments(body, headers, automatic_continuation=False)
             )
             try:
                 return await BegunStream.begin(stream)
@@ -142,12 +144,14 @@ class GenaiTransport:
 
         return SdkStream(open_response, decoder, _stream_error)
 
-    def stream_sync(self, body: bytes, decoder: StreamDecoder) -> ChunkStreamSync:
+    def stream_sync(
+        self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
+    ) -> ChunkStreamSync:
         """The same without an event loop."""
 
         def open_response() -> Any:
             stream = self._sync_models().generate_content_stream(
-                **self._arguments(body, automatic_continuation=False)
+                **self._arguments(body, headers, automatic_continuation=False)
             )
             try:
                 return BegunStreamSync.begin(stream)
@@ -215,7 +219,7 @@ class GenaiTransport:
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def _arguments(self, body: bytes, **config: Any) -> dict[str, Any]:
+    def _arguments(self, body: bytes, headers: Headers, **config: Any) -> dict[str, Any]:
         fields = json_values.decode(body)
         model = fields.pop("model", "")
         return {
@@ -223,7 +227,7 @@ class GenaiTransport:
             # Replaced by the body.
             "contents": "-",
             "config": {
-                "http_options": self._http_options(fields),
+                "http_options": self._http_options(fields, headers),
                 "automatic_function_calling": {"disable": True},
                 **config,
             },
@@ -245,10 +249,10 @@ class GenaiTransport:
             "config": {"http_options": self._http_options(counted)},
         }
 
-    def _http_options(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _http_options(self, body: dict[str, Any], headers: Headers = NO_HEADERS) -> dict[str, Any]:
         options: dict[str, Any] = {"extra_body": body}
-        if self._headers:
-            options["headers"] = self._headers
+        if self._headers or headers:
+            options["headers"] = join_headers(self._headers, headers)
         if self._timeout is not None:
             options["timeout"] = max(1, round(self._timeout * 1000))
         return options

@@ -24,7 +24,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
 )
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -127,12 +127,11 @@ class OllamaChat(HttpModel):
             InvalidToolConstraints: a call is required, or tools stand beside a format, or the API
                 refuses a tool.
         """
-        fields = request_fields(
-            checked_transcript(transcript),
-            None if offer is None else checked_offer(offer),
-            stream=stream,
-            **request_options(options, OllamaChat._with_output),
-        )
+        transcript = checked_transcript(transcript)
+        offered = None if offer is None else checked_offer(offer)
+        known = request_options(API, options, OllamaChat._with_output)
+        fields = request_fields(transcript, offered, stream=stream, **known)
+        transcript.note_request(offered, known["record"])
         return body_dict(fields)
 
     @staticmethod

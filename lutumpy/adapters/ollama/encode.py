@@ -39,6 +39,7 @@ from lutumpy.core.items import (
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -63,16 +64,19 @@ class _Sent(NamedTuple):
 class OllamaEncoder:
     """The encoded form of a transcript for this API."""
 
-    __slots__ = ("_calls", "_last", "_messages")
+    __slots__ = ("_calls", "_last", "_messages", "in_force")
 
     def __init__(self) -> None:
         self._messages: list[bytes] = []
+        # What turns have recorded of tools, output format and effort.
+        self.in_force: SettingsInForce = SettingsInForce()
         self._calls: dict[str, _Sent] = {}
         # What stands last: "nothing" to answer, something "open" to answer, or a "turn".
         self._last: str = "nothing"
 
     def copy(self) -> OllamaEncoder:
         twin = OllamaEncoder()
+        twin.in_force = self.in_force.copy()
         twin._messages = self._messages.copy()
         twin._calls = self._calls.copy()
         twin._last = self._last
@@ -87,6 +91,8 @@ class OllamaEncoder:
             if is_open and len(self._messages) > before:
                 self._last = "open"
         elif isinstance(item, AssistantTurn):
+            if item.settings is not None:
+                self.in_force.apply(item.settings)
             self._add_turn(item)
             if len(self._messages) > before:
                 self._last = "turn"

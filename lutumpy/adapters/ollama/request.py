@@ -7,10 +7,13 @@ from typing import Any
 
 from lutumpy.adapters.ollama.encode import encoder_of
 from lutumpy.adapters.ollama.offer import check_choice, tool_array
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints
+from lutumpy.plain.json_values import encode
 
 __all__ = ["request_fields"]
 
@@ -25,6 +28,7 @@ def request_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any],
+    record: RequestRecord,
 ) -> Fields:
     """The fields of a request's body as JSON bytes, without the model.
 
@@ -36,6 +40,7 @@ def request_fields(
         max_output_tokens: The same, as `num_predict`.
         strict: Changes nothing: the API has no strict tools.
         stream: Said in either case, since the API streams where nothing is said.
+        record: What the request says anew; it is filled in.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones, and `options` beside ours.
 
@@ -45,7 +50,9 @@ def request_fields(
     """
     if transcript.dropped:
         transcript.refuse_dropped()
-    fields: Fields = {"messages": encoder_of(transcript).messages()}
+    encoder = encoder_of(transcript)
+    record_settings(record, encoder.in_force, offer)
+    fields: Fields = {"messages": encoder.messages()}
     if offer is not None:
         check_choice(offer)
         if tools := tool_array(offer):
@@ -58,6 +65,8 @@ def request_fields(
         options["num_predict"] = max_output_tokens
     if options and isinstance(extra.get("options", {}), Mapping):
         extra = {**extra, "options": {**options, **extra.get("options", {})}}
+    if record.effort is not None:
+        fields["think"] = encode(record.effort)
     fields["stream"] = b"true" if stream else b"false"
     add_extra(fields, extra)
     return fields

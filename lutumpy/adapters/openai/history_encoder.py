@@ -37,6 +37,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode_text
@@ -75,7 +76,17 @@ class HistoryEncoder(ABC):
             came; longer ones are replaced like those of other providers.
     """
 
-    __slots__ = ("_ends", "_ids", "_names", "_own", "_own_limit", "fragments", "instructions")
+    __slots__ = (
+        "_ends",
+        "_ids",
+        "_names",
+        "_own",
+        "_own_limit",
+        "fragments",
+        "in_force",
+        "instructions",
+        "permanent",
+    )
 
     api = ""
 
@@ -92,6 +103,10 @@ class HistoryEncoder(ABC):
         # What the fragments end with: "nothing" that the model could answer, something "open" to
         # answer, or a "turn" of the model.
         self._ends = "nothing"
+        # What turns have recorded of tools, output format and effort.
+        self.in_force: SettingsInForce = SettingsInForce()
+        # How many fragments stand before the first item that is for one request; `None` for all.
+        self.permanent: int | None = None
 
     def add(self, item: Item) -> None:
         """Encode the next item."""
@@ -118,6 +133,8 @@ class HistoryEncoder(ABC):
             if is_open and len(self.fragments) > before:
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
+            if item.settings is not None:
+                self.in_force.apply(item.settings)
             self._own = item.api == self.api
             if original is not None:
                 entries = original.entries
@@ -144,6 +161,8 @@ class HistoryEncoder(ABC):
         twin._names = self._names.copy()
         twin._own = self._own
         twin._ends = self._ends
+        twin.in_force = self.in_force.copy()
+        twin.permanent = len(self.fragments)  # what follows is for one request
         return twin
 
     def entries(self) -> list[bytes]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import DeclarationError
@@ -111,6 +111,11 @@ class OpenAIModel(SdkModel):
         self._fields = self._fields_for(host, custom_tools)
         return self._fields(transcript, offer, **options)
 
+    def _find_host(self) -> str | None:
+        if self._host is not None and self._host.address:
+            return self._host.address
+        return self._host_of_requests()
+
     @abstractmethod
     def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
         """What makes the fields of requests to this host."""
@@ -149,12 +154,14 @@ def checked_custom_tools(custom_tools: Any) -> bool | None:
 
 
 def encoder_options(
+    api: str,
     options: Mapping[str, Any],
     with_output: Callable[[OutputSpec, Mapping[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """The keywords of `request` as the encoders take them.
 
     Args:
+        api: The adapter's API.
         options: The keywords. What isn't an option of this library is a provider parameter.
         with_output: Adds the schema of an answer to provider parameters, as the API spells it.
 
@@ -164,7 +171,7 @@ def encoder_options(
     """
     checked_custom_tools(options.get("custom_tools"))
     host = checked_host(options.get("host"))
-    known = request_options(options, with_output, ("custom_tools", "host"))
+    known = request_options(api, options, with_output, ("custom_tools", "host"))
     if host is not None and known.get("custom_tools") is None and not host.custom_tools:
         known["custom_tools"] = False
     return known

@@ -30,7 +30,7 @@ from lutumpy.rules.anthropic.server_tools import SERVER_USES
 from lutumpy.rules.anthropic.tools import check_tool
 from lutumpy.rules.problem import Problem, is_array, items, mapping, text
 
-__all__ = ["CHANGES", "check_changes", "check_system_message", "defined_tools"]
+__all__ = ["CHANGES", "check_changes", "check_system_message", "defined_tools", "needed_betas"]
 
 CHANGES = ("tool_addition", "tool_removal")
 CHANGE_KEYS = frozenset({"type", "tool", "cache_control"})
@@ -196,26 +196,36 @@ def check_changes(
 
 def _check_headers(messages: Any, betas: Collection[str]) -> list[Problem]:
     found: list[Problem] = []
-
-    def need(where: str, what: str, names: tuple[str, ...]) -> None:
+    for where, what, names in _needed_headers(messages):
         if not any(name in betas for name in names):
             words = f"{where}: `{what}` requires the beta header `{names[0]}`"
             found.append(Problem("anthropic.beta_header", where, words, "refused"))
+    return found
 
+
+def _needed_headers(messages: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What needs a beta name: its place, what it is, and the names of which one is enough."""
     for index, message in enumerate(items(messages)):
         if not isinstance(message, Mapping) or message.get("role") != "system":
             continue
         if message.get("clear_at") is not None:
-            need(f"messages.{index}.clear_at", "clear_at", (CLEAR_AT,))
+            yield f"messages.{index}.clear_at", "clear_at", (CLEAR_AT,)
         if message.get("output_config") is not None:
-            need(f"messages.{index}.output_config", "output_config", (EFFORT_UPDATES,))
+            yield f"messages.{index}.output_config", "output_config", (EFFORT_UPDATES,)
     for _, where, block in _changes_in(messages):
         tool = mapping(block.get("tool")) or {}
         if tool.get("type") == DEFINITION:
-            need(where, DEFINITION, (INLINE_TOOLS,))
+            yield where, DEFINITION, (INLINE_TOOLS,)
         else:
-            need(where, str(block["type"]), (TOOL_CHANGES, INLINE_TOOLS))
-    return found
+            yield where, str(block["type"]), (TOOL_CHANGES, INLINE_TOOLS)
+
+
+def needed_betas(messages: Any) -> list[str]:
+    """The fewest beta names that the changes in these messages need, in a fixed order."""
+    needs = [names for _, _, names in _needed_headers(messages)]
+    chosen = {names[0] for names in needs if len(names) == 1}
+    chosen |= {names[0] for names in needs if not chosen.intersection(names)}
+    return sorted(chosen)
 
 
 def _check_roles_before(messages: Any) -> list[Problem]:

@@ -11,6 +11,7 @@ import pytest
 from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.encode import ChatEncoder, chat_fields
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import join_body
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
 from lutumpy.models import (
@@ -337,17 +338,21 @@ def test_the_dict_is_fresh_and_says_what_the_bytes_say() -> None:
     transcript = answered(own(call(arguments='{"q": 1e3, "big": 123456789012345678901234567890}')))
     offer = ToolOffering((spec(),))
     first = OpenAIChat.request(transcript, offer)
-    assert first == json.loads(join_body(chat_fields(transcript, offer)))
+    assert first == json.loads(join_body(chat_fields(transcript, offer, record=RequestRecord())))
     first["messages"].clear()
     first["tools"][0].clear()
     assert OpenAIChat.request(transcript, offer) == json.loads(
-        join_body(chat_fields(transcript, offer))
+        join_body(chat_fields(transcript, offer, record=RequestRecord()))
     )
+
+
+def fields_of(transcript: Transcript) -> dict[str, Any]:
+    return {**chat_fields(transcript, None, record=RequestRecord())}
 
 
 def test_an_unchanged_beginning_keeps_its_bytes() -> None:
     transcript = asked()
-    before = chat_fields(transcript, None)["messages"]
+    before = fields_of(transcript)["messages"]
     transcript.push_user("more")
-    assert chat_fields(transcript, None)["messages"][: len(before)] == before
-    assert chat_fields(transcript.fork(), None) == chat_fields(transcript, None)
+    assert fields_of(transcript)["messages"][: len(before)] == before
+    assert fields_of(transcript.fork()) == chat_fields(transcript, None, record=RequestRecord())

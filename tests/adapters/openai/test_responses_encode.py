@@ -11,6 +11,7 @@ import pytest
 from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.encode import ResponsesEncoder, responses_fields
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import join_body
 from lutumpy.errors import TranscriptError
 from lutumpy.models import (
@@ -272,7 +273,7 @@ def test_the_dict_says_what_the_bytes_say_and_forks_are_independent() -> None:
     transcript = answered(own(call("a")))
     fork = transcript.fork()
     assert OpenAIResponses.request(transcript) == json.loads(
-        join_body(responses_fields(transcript, None))
+        join_body(responses_fields(transcript, None, record=RequestRecord()))
     )
     repeated = own(call("b", id="fc_a"))
     fork.append_turn(repeated, ToolResults((ResultBlock("b", "f", "x"),)))

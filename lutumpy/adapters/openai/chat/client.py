@@ -32,7 +32,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
 )
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -124,10 +124,11 @@ class OpenAIChat(OpenAIModel):
             ValueError: there is no such rule about call ids.
         """
         call_ids = checked_call_ids(options.pop("call_ids", None))
-        for_encoder = encoder_options(options, OpenAIChat._with_output)
+        for_encoder = encoder_options(API, options, OpenAIChat._with_output)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
         fields = chat_fields(transcript, checked, stream=stream, call_ids=call_ids, **for_encoder)
+        transcript.note_request(checked, for_encoder["record"])
         return body_dict(fields)
 
     @staticmethod

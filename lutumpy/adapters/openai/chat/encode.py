@@ -34,7 +34,9 @@ from lutumpy.adapters.openai.offer import (
     tools_beside,
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
+from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -81,6 +83,7 @@ def chat_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    record: RequestRecord,
     call_ids: CallIds | None = None,
     custom_tools: bool | None = None,
     host: HostFacts | None = None,
@@ -90,7 +93,12 @@ def chat_fields(
         transcript.refuse_dropped()
     host = host or UNKNOWN_HOST
     ids = call_ids or host.call_ids
-    fields: Fields = {"messages": transcript.encoded(*_ENCODERS[ids]).entries()}
+    encoder = transcript.encoded(*_ENCODERS[ids])
+    in_force = encoder.in_force
+    is_same = offer is in_force.same_as and record.output is in_force.output
+    if not is_same or record.effort != in_force.effort:
+        record_settings(record, in_force, offer)
+    fields: Fields = {"messages": encoder.entries()}
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = _spell_text_tool
@@ -119,6 +127,12 @@ def chat_fields(
         fields["stream"] = b"true"
         if host.stream_options:
             fields["stream_options"] = b'{"include_usage":true}'
+    if record.effort is not None:
+        fields["reasoning_effort"] = encode(record.effort)
+    entries = encoder.fragments
+    head = {"tools": fields.get("tools", b""), "instructions": encoder.instructions}
+    kept = len(entries) if encoder.permanent is None else encoder.permanent
+    record.compare(transcript.sent_requests, head, NO_REWRITES, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields

@@ -31,7 +31,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
 )
 from lutumpy.core.items import AssistantTurn
-from lutumpy.core.model import OutputSpec
+from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
@@ -89,11 +89,13 @@ class OpenAIResponses(OpenAIModel):
             InvalidToolConstraints: OpenAI is known to refuse the offer.
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
-        for_encoder = encoder_options(options, OpenAIResponses._with_output)
+        for_encoder = encoder_options(API, options, OpenAIResponses._with_output)
         for_encoder.pop("host", None)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
-        return body_dict(responses_fields(transcript, checked, stream=stream, **for_encoder))
+        fields = responses_fields(transcript, checked, stream=stream, **for_encoder)
+        transcript.note_request(checked, for_encoder["record"])
+        return body_dict(fields)
 
     @staticmethod
     def messages(transcript: Transcript) -> list[dict[str, Any]]:

@@ -36,7 +36,9 @@ from lutumpy.adapters.openai.responses.tool_search import (
     loaded_names,
     search_tool,
 )
+from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
+from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import (
     APPROVED,
@@ -83,12 +85,17 @@ def responses_fields(
     strict: bool | None = None,
     stream: bool = False,
     extra: Mapping[str, Any] | None = None,
+    record: RequestRecord,
     custom_tools: bool | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = transcript.encoded(API, ResponsesEncoder)
+    in_force = encoder.in_force
+    is_same = offer is in_force.same_as and record.output is in_force.output
+    if not is_same or record.effort != in_force.effort:
+        record_settings(record, in_force, offer)
     fields: Fields = {"input": encoder.entries()}
     if encoder.instructions:
         fields["instructions"] = encoder.instructions
@@ -126,6 +133,14 @@ def responses_fields(
         fields["max_output_tokens"] = encode(max_output_tokens)
     if stream:
         fields["stream"] = b"true"
+    if record.effort is not None:
+        given = extra.get("reasoning") if extra else None
+        own = {"effort": record.effort}
+        extra = {**(extra or {}), "reasoning": {**own, **given} if given else own}
+    entries = encoder.fragments
+    head = {"tools": fields.get("tools", b""), "instructions": encoder.instructions}
+    kept = len(entries) if encoder.permanent is None else encoder.permanent
+    record.compare(transcript.sent_requests, head, NO_REWRITES, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields

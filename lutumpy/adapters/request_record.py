@@ -1,0 +1,265 @@
+"""What one request says anew, and what it leaves out: it goes with the request, and its answer gets
+it.
+
+An adapter makes a `RequestRecord` for each request. What builds the body fills it in; when the
+answer is decoded, `stamp` puts settings, origin and report on the turn (rules PB1, PB8, OR1, OR5).
+"""
+
+# The life of a record:
+#
+#   made --the body is built--> filled in --request fails--> forgotten: nothing is recorded
+#                                  |
+#                                  +--answer--> stamp(turn): the turn has it; the round or the
+#                                               session commits turn and record in one store
+#
+# With a client of the user's own nobody sees the answer: `request` notes the record on the
+# transcript, and `read` with the same offer takes it from there (`ItemStore.take_note`).
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from lutumpy.core.items import AssistantTurn
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.prefix import (
+    NOTHING_CHANGED,
+    DroppedReasoning,
+    LeftOut,
+    OnPrefixChange,
+    PrefixReport,
+)
+from lutumpy.core.streaming import StreamDecoder
+from lutumpy.core.turn_origin import TurnOrigin
+from lutumpy.core.turn_settings import TurnSettings
+from lutumpy.errors import PrefixChangedError
+
+if TYPE_CHECKING:
+    from lutumpy.adapters.recorded_streams import RecordingDecoder
+
+__all__ = ["NO_REWRITES", "RequestRecord", "Rewrites", "SentRequest"]
+
+_log = logging.getLogger("lutumpy.prefix")
+# A program that sets up no logging shouldn't find warnings among what it prints.
+_log.addHandler(logging.NullHandler())
+
+_BYTES_PER_TOKEN = 4  # as in the estimates of costs
+
+
+Rewrites: TypeAlias = "frozenset[tuple[str, int]]"
+"""Which changes an encoder has made to entries that were sent before, each with its place."""
+
+NO_REWRITES: Rewrites = frozenset()
+
+SentRequest: TypeAlias = "tuple[Mapping[str, Any], Rewrites, int, tuple[bytes, ...]]"
+"""As much of an answered request as tells whether a later one begins with it (rule PB20): what
+stands before the entries, by field and without cache marks; how earlier entries were rewritten by
+then; how many entries are permanent; and the entries behind those.
+"""
+
+
+class RequestRecord:
+    """What one request says of itself.
+
+    Attributes:
+        api: The API that it goes to.
+        model: The model that is asked, where known.
+        host: The authority of the address that it goes to, where known.
+        policy: What happens when settings have changed.
+        effort: How much the model should think, in the provider's word.
+        output: The format of the answer.
+        origin: What a turn without signed reasoning comes from, where that is made already.
+        settings: What the request says anew; `None` for nothing.
+        prefix: Gives the digest of all that it sends before the answer.
+        headers: HTTP headers that the request needs.
+        turn_of_entry: The turn (index) that an entry of the request holds, for the provider's word
+            on what it left out.
+        repeated_without: The turn whose reasoning the provider refused, if this is the request that
+            is sent in place of the refused one (rule PB10).
+    """
+
+    # A record is made for every request, and most say nothing: what they don't say is here, once.
+    api: str = ""
+    model: str | None = None
+    host: str | None = None
+    policy: OnPrefixChange = "append"
+    effort: str | None = None
+    output: OutputSpec | None = None
+    origin: TurnOrigin | None = None
+    settings: TurnSettings | None = None
+    prefix: Callable[[], str] | None = None
+    headers: Mapping[str, str] = {}
+    turn_of_entry: Callable[[int], int | None] | None = None
+    repeated_without: int | None = None
+    _appended: tuple[str, ...] = ()
+    _changed: tuple[str, ...] = ()
+    _dropped: tuple[DroppedReasoning, ...] = ()
+    _left_out: tuple[LeftOut, ...] = ()
+    _waiting: tuple[str, ...] = ()
+    _says_anything: bool = False
+    _cache: Literal["begins", "restarts", "unknown"] = "unknown"
+    # Where the transcript keeps its last requests, and this one for it.
+    _sent: tuple[MutableMapping[Any, Any], SentRequest] | None = None
+
+    # --- while the body is built ------------------------------------------------------------------
+
+    def say_appended(self, *words: str) -> None:
+        """The request says this behind the conversation, as `tool_removal send`."""
+        self._says_anything = True
+        self._appended += words
+
+    def say_changed(self, *places: str) -> None:
+        """The request differs here from the one before."""
+        self._says_anything = True
+        self._changed += tuple([place for place in places if place not in self._changed])
+
+    def say_waiting(self, *words: str) -> None:
+        """This can be said only with the next request."""
+        self._says_anything = True
+        self._waiting += words
+
+    def leave_out(self, turn: int, what: str, why: str) -> None:
+        """Something of this turn doesn't go where the request goes (rule OR5)."""
+        self._says_anything = True
+        self._left_out += (LeftOut(turn, what, why),)
+
+    def drop_reasoning(
+        self, turns: Sequence[int], reason: str, by: Literal["lutumpy", "provider"] = "lutumpy"
+    ) -> None:
+        """The request leaves the reasoning of these turns out.
+
+        Raises:
+            PrefixChangedError: The policy is to send nothing then.
+        """
+        if self.policy == "error" and turns and by == "lutumpy":
+            raise PrefixChangedError(self._changed, tuple(turns))
+        self._says_anything = True
+        self._dropped += tuple([DroppedReasoning(turn, reason, by) for turn in turns])
+
+    def compare(
+        self,
+        sent: MutableMapping[Any, Any],
+        head: Mapping[str, Any],
+        rewrites: Rewrites,
+        entries: Sequence[bytes],
+        kept: int,
+    ) -> None:
+        """Tell whether the request begins with the last one of its API, host and model (rule PB20).
+
+        Args:
+            sent: The last requests of the transcript.
+            head: What stands before the entries, by field, without cache marks.
+            rewrites: How entries that were sent before were rewritten.
+            entries: All entries of the request, without cache marks.
+            kept: How many of them are permanent.
+        """
+        key = self.api, self.host, self.model
+        before: SentRequest | None = sent.get(key)
+        request = head, rewrites, kept, tuple(entries[kept:])
+        self._sent = sent, request
+        if before is None:
+            self._cache = "unknown"
+            return
+        known_head, known_rewrites, known, rest = before
+        is_same = known_rewrites == rewrites and known_head == head
+        if is_same and tuple(entries[known : known + len(rest)]) == rest:
+            self._cache = "begins"
+        else:
+            self._warn(before, request, entries)
+
+    def _warn(self, before: SentRequest, request: SentRequest, entries: Sequence[bytes]) -> None:
+        """Say that the request doesn't begin with the one before it."""
+        self._cache = "restarts"
+        place, index = _first_change(before, request, entries)
+        self.say_changed(place)
+        tokens = sum(map(len, entries[index:])) // _BYTES_PER_TOKEN
+        if index == 0:
+            tokens += (
+                sum([len(value) for value in request[0].values() if isinstance(value, bytes)])
+                // _BYTES_PER_TOKEN
+            )
+        _log.warning(
+            "the request to %s (%s) doesn't begin with the one before it: %s is different, so "
+            "about %d tokens are read anew",
+            self.api,
+            self.model or "model unknown",
+            place,
+            tokens,
+        )
+
+    # --- when the answer is there -----------------------------------------------------------------
+
+    def stamp(self, turn: AssistantTurn) -> AssistantTurn:
+        """Put the record on a turn that was just decoded and that nobody else has seen; it is the
+        same object.
+        """
+        if turn.input_transformations:
+            self._read_transformations(turn.input_transformations)
+        prefix = self.prefix() if self.prefix is not None and turn.signed else None
+        origin = self.origin
+        if origin is None or prefix is not None:
+            origin = TurnOrigin(self.api, self.host, self.model or turn.model, prefix)
+        # The turn is a frozen value, and a copy with three fields changed takes longer than all the
+        # rest of decoding it.
+        set_field = object.__setattr__
+        set_field(turn, "origin", origin)
+        set_field(turn, "settings", self.settings)
+        is_plain = self._cache == "begins" and not self._says_anything
+        set_field(turn, "prefix", NOTHING_CHANGED if is_plain else self.report())
+        if self._sent is not None:
+            kept, request = self._sent
+            kept[self.api, self.host, self.model] = request
+        return turn
+
+    def decoding(self, decoder: StreamDecoder) -> RecordingDecoder:
+        """A decoder like this one, whose turn gets this record."""
+        from lutumpy.adapters.recorded_streams import RecordingDecoder  # it needs this module
+
+        return RecordingDecoder(decoder, self)
+
+    def report(self) -> PrefixReport:
+        """What the request changed, and what that cost."""
+        return PrefixReport(
+            appended=self._appended,
+            changed=self._changed,
+            dropped=self._dropped,
+            left_out=self._left_out,
+            cache=self._cache,
+            waiting=self._waiting,
+        )
+
+    def _read_transformations(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Add what the provider says that it left out (rule PB11)."""
+        for entry in entries:
+            reason = entry.get("reason")
+            turn = self._turn_of(entry.get("path"))
+            word = reason if isinstance(reason, str) else ""
+            self._says_anything = True
+            self._dropped += (DroppedReasoning(turn, word, "provider"),)
+
+    def _turn_of(self, path: Any) -> int:
+        """The turn that a path of the provider's means, as `messages.4.content.0`."""
+        pieces = path.split(".") if isinstance(path, str) else []
+        if self.turn_of_entry is None or len(pieces) < 2 or not pieces[1].isdecimal():
+            return -1
+        found = self.turn_of_entry(int(pieces[1]))
+        return -1 if found is None else found
+
+
+def _first_change(
+    before: SentRequest, request: SentRequest, entries: Sequence[bytes]
+) -> tuple[str, int]:
+    """Where a request stops to be the one before it: a field, or an entry as a text, and how many
+    entries stand before that.
+    """
+    known_head, known_rewrites, known, rest = before
+    head, rewrites, _, _ = request
+    for name in {**known_head, **head}:
+        if known_head.get(name) != head.get(name):
+            return name, 0
+    if rewrites == known_rewrites:
+        for index, entry in enumerate(rest, known):
+            if index >= len(entries) or entries[index] != entry:
+                return f"messages.{index}", index
+    return "messages", 0

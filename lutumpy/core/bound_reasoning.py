@@ -1,0 +1,147 @@
+"""Which signed reasoning of an encoded conversation still stands behind what it was signed over
+(rules PB8 and PB9).
+"""
+
+# What is hard here
+# -----------------
+# Newer models bind their reasoning to all that was sent before it, and refuse it behind anything
+# else. So each turn with signed reasoning keeps a digest of what the request held before it
+# (`TurnOrigin.prefix`), and a request sends reasoning only behind an equal digest. Behind the first
+# digest that differs all reasoning stays out, since later reasoning was made knowing the earlier.
+#
+#   entries   e0   e1   e2   e3 ...            what an encoder has encoded, append-only
+#   chain   c0 = h()  c1 = h(c0 e0)  c2 = h(c1 e1) ...
+#   digest of the prefix before entry k = h(beginning of the request, ck)
+#
+# Reasoning and marks of the prompt cache aren't bound, so they are taken out of an entry before it
+# is hashed: only its encoder knows how (`bound_form`). All of this is worked out when it is first
+# needed. A conversation without signed reasoning never hashes anything, and one whose beginning
+# stays the same looks at each signed turn once.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+__all__ = ["BoundReasoning", "SignedTurn"]
+
+BoundForm: TypeAlias = Callable[[bytes], bytes]
+
+
+class SignedTurn:
+    """A turn with signed reasoning among the entries of an encoder.
+
+    Attributes:
+        entry: The index of its first entry.
+        turn: Its index among the turns of the transcript.
+        prefix: The digest that its reasoning was signed over; `None` where that isn't known, as for
+            a history that was read.
+        is_left_out: Whether its reasoning is left out of every request.
+    """
+
+    __slots__ = ("entry", "is_left_out", "prefix", "turn")
+
+    def __init__(self, entry: int, turn: int, prefix: str | None, is_left_out: bool) -> None:
+        self.entry: int = entry
+        self.turn: int = turn
+        self.prefix: str | None = prefix
+        self.is_left_out: bool = is_left_out
+
+    def copy(self) -> SignedTurn:
+        return SignedTurn(self.entry, self.turn, self.prefix, self.is_left_out)
+
+
+class BoundReasoning:
+    """The signed turns of one encoder, and the digests of what stands before its entries.
+
+    Args:
+        bound_form: Takes from one entry what no reasoning is bound to.
+
+    Attributes:
+        signed: The turns with signed reasoning, in order.
+    """
+
+    __slots__ = ("_bound_form", "_chain", "_fits", "signed")
+
+    def __init__(self, bound_form: BoundForm) -> None:
+        self._bound_form = bound_form
+        self._chain: list[bytes] = [b""]
+        # The beginning of a request behind which the first so many signed turns fit.
+        self._fits: tuple[bytes, int] = (b"", 0)
+        self.signed: list[SignedTurn] = []
+
+    def copy(self) -> BoundReasoning:
+        twin = BoundReasoning(self._bound_form)
+        twin._chain, twin._fits = self._chain.copy(), self._fits
+        twin.signed = [turn.copy() for turn in self.signed]
+        return twin
+
+    def add(self, entry: int, turn: int, prefix: str | None, *, is_left_out: bool = False) -> None:
+        """Note a turn with signed reasoning."""
+        self.signed.append(SignedTurn(entry, turn, prefix, is_left_out))
+
+    def forget_from(self, entry: int) -> None:
+        """Entries from this one on have been changed: their digests are worked out again."""
+        del self._chain[entry + 1 :]
+        self._fits = (b"", 0)
+
+    def digest(self, beginning: bytes, entries: Sequence[bytes], kept: int) -> str:
+        """The digest of a prefix: of a request's beginning and all these entries.
+
+        Args:
+            beginning: What the request holds before its entries, without marks of the cache.
+            entries: The entries of the prefix.
+            kept: How many of them the encoder has encoded for good; what stands behind is hashed
+                each time.
+        """
+        kept = min(kept, len(entries))
+        found = self._chain_at(entries, kept)
+        for entry in entries[kept:]:
+            found = _sha256(found, self._bound_form(entry))
+        return _sha256(beginning, found).hex()
+
+    def first_misfit(self, beginning: bytes, entries: Sequence[bytes]) -> int | None:
+        """The first signed turn whose reasoning doesn't fit behind this beginning, as an index into
+        `signed`; `None` if all of it fits.
+
+        Turns whose digest isn't known fit wherever the others do (rule PB18).
+        """
+        known, count = self._fits
+        start = count if known == beginning else 0
+        for index in range(start, len(self.signed)):
+            turn = self.signed[index]
+            if turn.is_left_out or turn.prefix is None:
+                continue
+            found = _sha256(beginning, self._chain_at(entries, turn.entry)).hex()
+            if found != turn.prefix:
+                return index
+        self._fits = beginning, len(self.signed)
+        return None
+
+    def leave_out_last(self, count: int) -> list[SignedTurn]:
+        """Leave the reasoning of the last so many signed turns out of every request from now on.
+
+        Returns:
+            Those of them that still had theirs.
+        """
+        chosen = self.signed[len(self.signed) - count :] if count else []
+        found = [turn for turn in chosen if not turn.is_left_out]
+        for turn in found:
+            turn.is_left_out = True
+        return found
+
+    def _chain_at(self, entries: Sequence[bytes], count: int) -> bytes:
+        chain = self._chain
+        for index in range(len(chain) - 1, count):
+            chain.append(_sha256(chain[-1], self._bound_form(entries[index])))
+        return chain[count]
+
+
+def _sha256(*pieces: bytes) -> bytes:
+    import hashlib  # rare, and slow to import
+
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(b"%d:" % len(piece))
+        digest.update(piece)
+    return digest.digest()

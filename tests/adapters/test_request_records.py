@@ -1,0 +1,189 @@
+"""What a request says rides with it to its answer, at every API, also with a client of one's own
+and where its opening fails (rules PB1, PB10).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import pytest
+from every_api import ADAPTERS, APIS
+
+from lutumpy import AdapterError, Session, ToolAvailability, Toolset, tool, tool_fn
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.models import ToolOffering, TurnSettings
+from lutumpy.rules.host_facts import facts_of
+from lutumpy.testing import Failure, Reply, ScriptedModel, WireServer, render, serve
+
+FABLE = "claude-fable-5-2"
+VENDOR = facts_of("api.anthropic.com")
+ADAPTIVE = {"type": "adaptive"}
+
+
+@tool_fn
+def look(key: str) -> str:
+    """Look something up."""
+    return key
+
+
+@tool_fn
+def send(text: str) -> str:
+    """Send a text."""
+    return text
+
+
+class Tools(Toolset):
+    look, send = tool(look), tool(send)
+
+
+ONLY_LOOK = ToolAvailability.only(Tools.look)
+STEPS: list[dict[str, Any]] = [
+    {},
+    {},
+    {"available": ONLY_LOOK},
+    {"available": ONLY_LOOK, "effort": "low"},
+    {"effort": "low"},
+]
+AFTER_THE_BASE = (
+    TurnSettings(removed=("send",)),
+    TurnSettings(effort="low"),
+    TurnSettings(added=("send",)),
+)
+
+
+async def test_every_api_records_what_changes_in_every_way_of_asking_PB1() -> None:
+    for api in APIS:
+        kept: dict[str, tuple[TurnSettings, ...]] = {}
+        for way in ("collect", "collect_sync", "stream", "stream_sync", "own"):
+            session = Session()
+            llm = ScriptedModel([Reply("Yes.")] * len(STEPS), api=api)
+            for number, step in enumerate(STEPS):
+                session.push_user("go")
+                if number == 3:
+                    session.push_ephemeral_user("quick")
+                if way == "own":
+                    answer_by_hand(api, session, dict(step))
+                    continue
+                turn = session.text_turn(llm, tools=Tools, **step)
+                if way == "collect":
+                    await turn.collect()
+                elif way == "collect_sync":
+                    turn.collect_sync()
+                elif way == "stream":
+                    async with turn.stream() as stream:
+                        await stream.collect()
+                else:
+                    with turn.stream_sync() as synced:
+                        synced.collect()
+            kept[way] = session.transcript.settings
+        base, *later = kept["collect"]
+        assert base.is_base
+        assert base.added == ("look", "send")
+        assert tuple(later) == AFTER_THE_BASE, api
+        assert {*kept.values()} == {kept["collect"]}, api
+
+
+def answer_by_hand(api: str, session: Session, step: dict[str, Any]) -> None:
+    effort = step.pop("effort", None)
+    offer = Tools.offer(**step)
+    ADAPTERS[api].request(session.transcript, offer, effort=effort)
+    reply = render(Reply("Yes."), api, number=len(session.turns()), model="m")
+    offer.read(ADAPTERS[api].response(reply), session)
+
+
+def test_an_answer_takes_the_record_of_its_own_request_only_PB1() -> None:
+    session = Session()
+    session.push_user("go")
+    offer = Tools.offer()
+    transcript = session.transcript
+    ADAPTERS["openai_chat"].request(transcript, offer)
+    other = AnthropicMessages.response(
+        render(Reply("Yes."), "anthropic_messages", number=1, model="m")
+    )
+    assert transcript.take_note(offer, other).settings is None
+    chat = ADAPTERS["openai_chat"]
+    reply = render(Reply("Yes."), "openai_chat", number=1, model="m")
+    # What was noted is taken once, and by an answer to the same offer.
+    chat.request(transcript, offer)
+    assert (
+        transcript.take_note(Tools.offer(available=ONLY_LOOK), chat.response(reply)).settings
+        is None
+    )
+    assert transcript.take_note(offer, chat.response(reply)).settings is None
+    chat.request(transcript, offer)
+    stamped = transcript.take_note(offer, chat.response(reply))
+    assert stamped.settings is not None
+    assert transcript.take_note(offer, stamped) is stamped
+    # No offer and an empty one are the same.
+    chat.request(transcript, None)
+    assert transcript.take_note(ToolOffering(), chat.response(reply)).settings is not None
+
+
+def unsigned_past(server: WireServer) -> Session:
+    """A session with signed reasoning that an earlier version wrote down, without its prefix."""
+    session = Session()
+    session.push_user("go")
+    with anthropic.Anthropic(base_url=server.anthropic_base_url, api_key="k") as client:
+        llm = AnthropicMessages(FABLE, client, extra={"thinking": ADAPTIVE})
+        session.text_turn(llm, tools=Tools).collect_sync()
+    data = session.dump()
+    for item in data["items"]:
+        item.pop("origin", None)
+    session = Session.load(data)
+    session.push_user("and again?")
+    return session
+
+
+async def ask_again(
+    server: WireServer, session: Session, streamed: bool, options: dict[str, Any], **model: Any
+) -> Any:
+    client = anthropic.AsyncAnthropic(base_url=server.anthropic_base_url, api_key="k")
+    async with client.with_options(max_retries=0) as client:
+        llm = AnthropicMessages(FABLE, client, host=VENDOR, **model)
+        turn = session.text_turn(llm, tools=Tools, available=ONLY_LOOK, **options)
+        if not streamed:
+            return await turn.collect()
+        async with turn.stream() as stream:
+            return await stream.collect()
+
+
+async def test_a_refused_request_is_sent_once_more_in_an_event_loop_too_PB10() -> None:
+    for streamed in (False, True):
+        async with serve([Reply("Yes.", reasoning="hm"), Reply("Again.")]) as server:
+            session = unsigned_past(server)
+            outcome = await ask_again(
+                server,
+                session,
+                streamed,
+                {},
+                extra={"thinking": ADAPTIVE},
+                headers={"Anthropic-Beta": "mine-2026-01-01"},
+            )
+            (lost,) = outcome.result.prefix.dropped
+            assert (lost.turn, lost.by) == (0, "provider")
+            assert [request.status for request in server.requests] == [200, 400, 200]
+            for request in server.requests[1:]:
+                names = request.headers["anthropic-beta"].split(",")
+                # The user's names and those of the request stand in one header.
+                assert names[0] == "mine-2026-01-01"
+                assert "thinking-binding-controls-2026-08-01" in names
+
+
+async def test_other_refusals_and_those_that_are_to_be_seen_reach_the_user_PB10() -> None:
+    binding = {**ADAPTIVE, "block_binding": {"prefix_mismatch_behavior": "error"}}
+    told: dict[str, Any] = {"on_prefix_change": "error"}
+    for streamed in (False, True):
+        for thinking, options in ((ADAPTIVE, told), (binding, {})):
+            async with serve([Reply("Yes.", reasoning="hm"), Reply("Again.")]) as server:
+                session = unsigned_past(server)
+                extra = {"thinking": thinking}
+                with pytest.raises(AdapterError, match="bound to a different conversation"):
+                    await ask_again(server, session, streamed, options, extra=extra)
+                assert len(server.requests) == 2
+        async with serve([Failure(400, "no")]) as server:
+            session = Session()
+            session.push_user("go")
+            with pytest.raises(AdapterError, match="400"):
+                await ask_again(server, session, streamed, {})
+            assert len(server.requests) == 1

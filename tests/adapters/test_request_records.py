@@ -121,7 +121,9 @@ def test_an_answer_takes_the_record_of_its_own_request_only_PB1() -> None:
 
 
 def unsigned_past(server: WireServer) -> Session:
-    """A session with signed reasoning that an earlier version wrote down, without its prefix."""
+    """A session with signed reasoning that an earlier version wrote down, without its prefix, and
+    that was edited.
+    """
     session = Session()
     session.push_user("go")
     with anthropic.Anthropic(base_url=server.anthropic_base_url, api_key="k") as client:
@@ -130,6 +132,7 @@ def unsigned_past(server: WireServer) -> Session:
     data = session.dump()
     for item in data["items"]:
         item.pop("origin", None)
+    data["items"][0]["parts"][0]["text"] = "stop"  # somebody has edited it
     session = Session.load(data)
     session.push_user("and again?")
     return session
@@ -187,3 +190,19 @@ async def test_other_refusals_and_those_that_are_to_be_seen_reach_the_user_PB10(
             with pytest.raises(AdapterError, match="400"):
                 await ask_again(server, session, streamed, {})
             assert len(server.requests) == 1
+
+
+def test_a_message_for_one_request_makes_the_next_one_begin_anew_PB20() -> None:
+    for api in ("openai_chat", "openai_responses", "anthropic_messages"):
+        session = Session()
+        llm = ScriptedModel([Reply("Yes.")] * 6, api=api)
+        found: list[str] = []
+        for number in range(6):
+            session.push_user("go")
+            if number == 2:
+                session.push_ephemeral_user("quick")
+            if number == 4:
+                session = session.fork()  # as good as the session itself
+            outcome = session.text_turn(llm).collect_sync()
+            found.append(outcome.prefix.cache)
+        assert found == ["unknown", "begins", "begins", "restarts", "begins", "begins"], api

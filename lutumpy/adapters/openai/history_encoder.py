@@ -122,6 +122,8 @@ class HistoryEncoder(ABC):
             return
         before = len(self.fragments)
         if isinstance(item, Message):
+            if item.ephemeral and self.permanent is None:
+                self.permanent = before
             if original is None:
                 self._encode_message(item)
             elif original.system:
@@ -162,7 +164,7 @@ class HistoryEncoder(ABC):
         twin._own = self._own
         twin._ends = self._ends
         twin.in_force = self.in_force.copy()
-        twin.permanent = len(self.fragments)  # what follows is for one request
+        twin.permanent = self.permanent
         return twin
 
     def entries(self) -> list[bytes]:

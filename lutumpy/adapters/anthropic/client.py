@@ -38,7 +38,6 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, DeclarationError, InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.rules.anthropic import models as anthropic_models
-from lutumpy.rules.anthropic.changes import needed_betas
 from lutumpy.rules.host_facts import HostFacts, checked_host
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_schema
 
@@ -235,10 +234,13 @@ class AnthropicMessages(SdkModel):
             model: The model; one that binds its reasoning to what was sent before is then asked to
                 say what it left out of the request.
         """
-        binding = (
-            [anthropic_models.BINDING_CONTROLS] if anthropic_models.needs_record(model) else []
-        )
-        return [*needed_betas(body.get("messages")), *binding]
+        # Who lets the adapter send needs none of the rules.
+        from lutumpy.rules.anthropic.changes import needed_betas
+
+        found = needed_betas(body.get("messages"))
+        if anthropic_models.needs_record(model):
+            found.append(anthropic_models.BINDING_CONTROLS)
+        return found
 
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:

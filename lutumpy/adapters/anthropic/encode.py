@@ -102,6 +102,8 @@ class MessagesEncoder:
 
     Attributes:
         breakpoints: How many breakpoints the conversation holds of its own.
+        stable: How many blocks of the system's, and messages, stand before the first item that is
+            for one request; `None` without one.
         system: What stands in the request's `system`.
     """
 
@@ -114,13 +116,13 @@ class MessagesEncoder:
         "_names",
         "_original",
         "_running",
-        "_stable",
         "_system_role",
         "_toolsets",
         "breakpoints",
         "entries",
         "parts",
         "said",
+        "stable",
         "system",
     )
 
@@ -135,8 +137,7 @@ class MessagesEncoder:
         self.said: SaidSettings = SaidSettings(carriers, needs_record, spell_tool, bound_form)
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
-        # How many blocks of the system's, and messages, stand before the first ephemeral item.
-        self._stable: tuple[int, int] | None = None
+        self.stable: tuple[int, int] | None = None
         self.system: SystemField = SystemField(as_blocks)
         # Messages that are encoded for good; places of those that were taken out are empty.
         self.entries: list[bytes] = []
@@ -157,7 +158,7 @@ class MessagesEncoder:
         twin = MessagesEncoder(NO_CARRIERS, self._as_blocks)
         twin._system_role, twin.said = self._system_role, self.said.copy()
         twin.breakpoints = self.breakpoints
-        twin._stable = self._stable
+        twin.stable = self.stable
         twin.system = self.system.copy()
         twin.entries = self.entries.copy()
         twin._original = self._original.copy()
@@ -177,8 +178,8 @@ class MessagesEncoder:
                 # It stands at the end of the request, and stays where it was said.
                 self.said.reminders += texts_of(item)
                 return
-            if item.ephemeral and self._stable is None:
-                self._stable = len(self.system.texts), len(self.entries)
+            if item.ephemeral and self.stable is None:
+                self.stable = len(self.system.texts), len(self.entries)
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
@@ -194,7 +195,7 @@ class MessagesEncoder:
         """The last block of the system's that stays as it is in later requests, or `None`; also
         when it has a breakpoint.
         """
-        return self.system.last_block(None if self._stable is None else self._stable[0])
+        return self.system.last_block(None if self.stable is None else self.stable[0])
 
     def end_of_messages(self) -> int | None:
         """The last message that stays as it is in later requests, and takes a breakpoint; or
@@ -202,8 +203,8 @@ class MessagesEncoder:
         """
         # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
         stable = len(self.entries) - (self._last == "turn")
-        if self._stable is not None:
-            stable = min(stable, self._stable[1])
+        if self.stable is not None:
+            stable = min(stable, self.stable[1])
         for index in range(stable - 1, -1, -1):
             if not self.entries[index]:
                 continue
@@ -211,10 +212,6 @@ class MessagesEncoder:
             if takes_breakpoint(self.entries[index], as_read=as_read):
                 return index
         return None
-
-    def count_permanent(self) -> int:
-        """How many of the messages stay: those before the first that is for one request."""
-        return len(self.entries) if self._stable is None else self._stable[1]
 
     @property
     def is_paused(self) -> bool:
@@ -459,8 +456,8 @@ class MessagesEncoder:
         self.entries[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
         self.said.bound.forget_from(index)
         self.said.rewrites |= {("unfinished", index)}
-        if self._stable is not None and not blocks:
-            self._stable = self._stable[0], min(self._stable[1], len(self.entries))
+        if self.stable is not None and not blocks:
+            self.stable = self.stable[0], min(self.stable[1], len(self.entries))
 
     def _encode_own_turn(self, turn: AssistantTurn) -> bytes:
         """The content as it was received, or as far as the API takes it back."""

@@ -174,13 +174,13 @@ class Prepared:
             unmarked = messages.copy()
             unmarked[marked] = encoder.entries[marked]
         head = {"tools": offered, "system": encoder.system.place}
-        kept = encoder.count_permanent()
+        known = len(encoder.entries)
+        kept = known if encoder.stable is None else encoder.stable[1]
         record.compare(self._transcript.sent_requests, head, said.rewrites, unmarked, kept)
         for turn in said.unread:
             record.leave_out(
                 turn, "signed reasoning", "this model takes only reasoning of models that bind it"
             )
-        known = len(encoder.entries)
         record.prefix = lambda: said.bound.digest(self._beginning(offered), unmarked, known)
         record.turn_of_entry = lambda index: _turn_of(said.bound.signed, unmarked, index)
         if said.headers or self.closing.headers or said.reminders or self.dialect.headers:

@@ -52,14 +52,15 @@ app: typer.Typer = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+# In the list of commands each has one line, which is given here where its first sentence is longer.
 app.command("check")(check)
-app.command("repair")(repair)
-app.command("convert")(convert)
-app.command("show")(show)
-app.command("text-formats")(text_formats)
-app.add_typer(tools, name="tools")
-app.add_typer(mcp, name="mcp")
-app.add_typer(rounds, name="rounds")
+app.command("repair", short_help="Propose edits for what a provider would refuse.")(repair)
+app.command("convert", short_help="Write a conversation as another API spells it.")(convert)
+app.command("show", short_help="Show conversations in the terminal or as a page.")(show)
+app.command("text-formats", short_help="List the formats of calls of open models.")(text_formats)
+app.add_typer(tools, name="tools", short_help="Check your tools at each provider, and lock them.")
+app.add_typer(mcp, name="mcp", short_help="Show a server of MCP, or serve a toolset.")
+app.add_typer(rounds, name="rounds", short_help="Work with the conversations of a store.")
 
 
 # Typer calls it while it reads the options, so that `--version` needs no command.

@@ -29,7 +29,7 @@ __all__ = ["rounds"]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="The most to list.")]
 
 
-@rounds.command("unresolved")
+@rounds.command("unresolved", short_help="List calls whose outcome nobody knows.")
 def unresolved(
     store: StoreArgument,
     prefix: PrefixOption = "",
@@ -61,7 +61,7 @@ def unresolved(
     raise typer.Exit(1 if calls else 0)
 
 
-@rounds.command("next")
+@rounds.command("next", short_help="Print the conversation that has waited longest.")
 def next_scope(
     store: StoreArgument,
     prefix: PrefixOption = "",
@@ -132,7 +132,7 @@ def _tell(output: Output, kind: str, scope: str, by: str, *, done: bool, otherwi
     raise typer.Exit(0 if done else 1)
 
 
-@rounds.command("history")
+@rounds.command("history", short_help="List the rounds of a conversation.")
 def history(store: StoreArgument, scope: ScopeArgument, as_json: JsonOption = False) -> None:
     """List the rounds of a conversation that were committed, oldest first.
 
@@ -154,7 +154,7 @@ def history(store: StoreArgument, scope: ScopeArgument, as_json: JsonOption = Fa
         output.print(styled(counted(len(rows), "past round")), "", table)
 
 
-@rounds.command("fork")
+@rounds.command("fork", short_help="Make a new conversation from an old round.")
 def fork(
     store: StoreArgument,
     scope: ScopeArgument,
@@ -186,7 +186,7 @@ def fork(
         output.print(styled(f"{to}: {scope} as it stood at {at}"))
 
 
-@rounds.command("prune")
+@rounds.command("prune", short_help="Remove what is older than a moment.")
 def prune(
     store: StoreArgument,
     before: Annotated[

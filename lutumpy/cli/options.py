@@ -34,7 +34,7 @@ def check_api(given: Any) -> Any:
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE...", help="JSON or JSON Lines files; - is standard input.", show_default=False
+        metavar="FILE", help="JSON or JSON Lines files; - is standard input.", show_default=False
     ),
 ]
 ApiOption = Annotated[

@@ -144,7 +144,7 @@ def _shown_input(call: Mapping[str, Any]) -> str:
     return json.dumps(call["input"], ensure_ascii=False) if "input" in call else call["arguments"]
 
 
-@rounds.command("show")
+@rounds.command("show", short_help="Show what a conversation waits for.")
 def show(
     store: StoreArgument,
     scope: ScopeArgument,
@@ -309,7 +309,7 @@ def _read_json(name: str, text: str) -> Any:
         raise typer.BadParameter(f"--{name} is not JSON: {error}") from None
 
 
-@rounds.command("resolve")
+@rounds.command("resolve", short_help="Say what became of a call.")
 def resolve(
     store: StoreArgument,
     scope: ScopeArgument,

@@ -57,7 +57,7 @@ _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "info"
 _LONGEST = 300
 
 
-@tools.command("check")
+@tools.command("check", short_help="Say what each API makes of every tool.")
 def check(
     name: Name,
     api: Annotated[
@@ -112,7 +112,7 @@ def check(
     raise typer.Exit(code)
 
 
-@tools.command("lock")
+@tools.command("lock", short_help="Lock what the model is shown of each tool.")
 def lock(
     name: Name,
     lock: LockOption = LOCK_FILE,

@@ -8,6 +8,7 @@ steps, the limits and every way out are `Loop`'s, and the effects say what a ste
 """
 
 from lutumpy.loops.counts import LoopCounts
+from lutumpy.loops.display import ProgressDisplay, show_progress
 from lutumpy.loops.effects import AsyncEffects, Effects, OpenRound, PendingCalls, SyncEffects
 from lutumpy.loops.loop import Loop
 from lutumpy.loops.progress import (
@@ -44,6 +45,7 @@ __all__ = [
     "OpenRound",
     "PendingCalls",
     "Policy",
+    "ProgressDisplay",
     "RequestStarted",
     "RoundCommitted",
     "RoundDecoded",
@@ -55,6 +57,7 @@ __all__ = [
     "has_async_hooks",
     "run_tools",
     "run_tools_sync",
+    "show_progress",
     "stop_reason",
     "take_content",
     "withhold",

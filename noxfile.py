@@ -24,8 +24,10 @@ VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 WHOLE = "3.13"  # the newest on which every extra and every tool of the checks was tried
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
-# Of the same examples, a second run tries fewer (tests/profiles.py).
+# How many examples and cases a run tries (tests/profiles.py). The quick run tries a third, which
+# the session `sweeps` makes whole; another Python a tenth.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
+LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
 EDITABLE = ".[bedrock,cli,execution,gemini,mcp,postgres,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
@@ -104,9 +106,16 @@ def _install(session: nox.Session, *groups: str) -> None:
 
 @nox.session(python=VERSIONS)
 def tests(session: nox.Session) -> None:
-    """The test suite."""
+    """The test suite; of long lists of examples and cases a fixed third."""
     _install(session, "test")
-    session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD))
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD), env=SMALL)
+
+
+@nox.session(python=NEWEST, tags=["ci"])
+def sweeps(session: nox.Session) -> None:
+    """Every example and case of the tests of which `tests` tries a third."""
+    _install(session, "test")
+    session.run("python", "-m", "pytest", "-q", *SPREAD, "-m", "sweep or scaled", *session.posargs)
 
 
 @nox.session(python=[v for v in VERSIONS if v not in (OLDEST, NEWEST)], tags=["ci"])
@@ -115,7 +124,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=LEAST)
 
 
 @nox.session(python=OLDEST, tags=["ci"])
@@ -128,7 +137,7 @@ def oldest(session: nox.Session) -> None:
         *(*_group("test"), *_group("coverage")),
         external=True,
     )
-    _run_covered(session, env=SMALL)
+    _run_covered(session, env=LEAST)
 
 
 @nox.session(python=NEWEST)
@@ -207,11 +216,9 @@ def types(session: nox.Session) -> None:
     session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
     pytest = ("python", "-m", "pytest", "-q", "tests/test_typing.py", "tests/test_docs_types.py")
     commands: list[tuple[str, ...]] = [
-        ("pyright", "lutumpy", "examples"),
-        ("mypy", "lutumpy", "examples"),
-        ("pyright", "--verifytypes", "lutumpy", "--ignoreexternal"),
-        (*pytest, "-k", "not mypy"),
+        (*pytest, "-k", "pyright"),
         (*pytest, "-k", "mypy"),
+        ("pyright", "--verifytypes", "lutumpy", "--ignoreexternal"),
     ]
     # A checker keeps one core busy, so two of them run at a time.
     with ThreadPoolExecutor(2) as pool:

@@ -5,6 +5,7 @@ loopback.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import signal
@@ -18,8 +19,12 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-from profiles import PROFILE, examples
+from profiles import PROFILE, examples, some_of
 from provider_environment import leave_out_providers
+
+# Modules, SDKs and tests stay until the end. While they are loaded there is no garbage to look for,
+# and afterwards (`pytest_collection_finish`) no collection of a test goes through them again.
+gc.disable()
 
 # No test depends on a developer's own keys, or spends them. It is done first: modules of tests read
 # the environment when they are collected, and the programs that tests start inherit it.
@@ -41,6 +46,44 @@ settings.load_profile(PROFILE)
 # starts or interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# A function that calls one of these tries as many cases as the profile says.
+_SCALED = {"examples", "some_of"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what the profile scales, and leave out the cases that it doesn't try."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        if item.get_closest_marker("sweep") and hasattr(item, "callspec"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        elif _is_scaled(item.obj):
+            item.add_marker("scaled")
+    tried = {item for rows in cases.values() for item in some_of(rows, _node_id)}
+    left_out = {item for rows in cases.values() for item in rows if item not in tried}
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _node_id(item: pytest.Item) -> str:
+    return item.nodeid
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def _is_scaled(function: Any) -> bool:
+    """Whether it is a property, or says itself how many cases it tries."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = set(code.co_names) if code is not None else set()
+    return getattr(function, "is_hypothesis_test", False) or bool(names & _SCALED)
 
 
 @pytest.hookimpl(tryfirst=True)

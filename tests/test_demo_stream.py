@@ -45,6 +45,7 @@ async def test_calls_are_typed_before_the_answer_ends(provider: str) -> None:
     assert "\n".join(lines).isascii()
 
 
+@pytest.mark.sweep
 @every_provider
 @pytest.mark.parametrize("hooks", [False, True])
 async def test_the_rounds_are_those_of_whole_answers(provider: str, hooks: bool) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from profiles import PROFILE
+from profiles import IS_PART
 
 from lutumpy.testing import Failure, Reply, WireServer, serve
 
@@ -215,10 +215,11 @@ def live(server: WireServer) -> dict[str, str]:
 # --- they run -------------------------------------------------------------------------------------
 
 
+# The session of the sweeps starts each as a program; the quick run needs no process for each.
+@pytest.mark.scaled
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_example_prints_what_it_promises(case: Case) -> None:
-    # A second run of the suite needs no process for each of them.
-    done = run_here(case, [], case.given) if PROFILE == "small" else run(case.command, case.given)
+    done = run_here(case, [], case.given) if IS_PART else run(case.command, case.given)
     assert done == (0, case.output, "")
 
 
@@ -242,6 +243,7 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return [first, *failures, *between, second, last]
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize(
     ("case", "answers"), [(case, case) for case in CASES], indirect=["answers"], ids=str
 )
@@ -252,7 +254,8 @@ def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_a
     models = [word for name in others for word in (f"--{name}", "a-model")]
     with serve(answers) as server:
         arguments = ["--live", "--model", "a-model", *models]
-        if case.script.startswith("quickstart_"):  # one for each API as its users start it
+        # One for each API as its users start it.
+        if case.script.startswith("quickstart_") and not IS_PART:
             done = run([*case.command, *arguments], case.given, **live(server))
         else:
             done = run_here(case, arguments, case.given, **live(server))

@@ -51,7 +51,10 @@ every_scene = pytest.mark.parametrize(
     ("api", "ephemeral"), [("openai_chat", False), *[(api, True) for api in ADAPTERS]]
 )
 # Rounds are dropped here on purpose, one at each place of the code.
-pytestmark = pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning")
+pytestmark = [
+    pytest.mark.scaled,
+    pytest.mark.filterwarnings("ignore:a tool round:ResourceWarning"),
+]
 # Each place of each step takes an hour; by default so many lines and byte codes of a step, evenly
 # spread. 0: every one.
 MOST = int(os.environ.get("LUTUMPY_INTERRUPTIONS", examples(60)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
+_MARKED = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.scaled", re.MULTILINE)
 
 
 def test_every_number_of_examples_goes_through_the_profile() -> None:
@@ -25,6 +27,7 @@ def test_every_number_of_examples_goes_through_the_profile() -> None:
         ("small", 60, 20),
         ("small", 4, 3),
         ("small", 1, 1),
+        ("least", 60, 6),
         ("thorough", 60, 1800),
     ],
 )
@@ -39,3 +42,66 @@ def test_the_same_examples_are_tried_each_time_but_for_the_thorough_profile() ->
     assert settings.default is not None
     assert settings.default.derandomize == (profiles.PROFILE != "thorough")
     assert settings.default.deadline is None
+
+
+def test_a_smaller_profile_tries_a_fixed_third_of_cases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = list(range(3000))
+    monkeypatch.setattr(profiles, "IS_PART", False)
+    assert profiles.some_of(cases) == cases
+    monkeypatch.setattr(profiles, "IS_PART", True)
+    tried = profiles.some_of(cases)
+    assert profiles.some_of(cases) == tried
+    assert 900 < len(tried) < 1100
+    assert [profiles.some_of([case]) for case in range(9)] == [[case] for case in range(9)]
+
+
+def test_what_a_profile_scales_is_run_whole_by_the_session_of_sweeps() -> None:
+    """`tests/conftest.py` sees a number in a test itself; elsewhere the mark says it."""
+    unmarked: list[str] = []
+    for file in TESTS.rglob("*.py"):
+        text = file.read_text()
+        if file.name in ("profiles.py", "conftest.py") or _MARKED.search(text):
+            continue
+        if re.search(r"\b(examples|some_of)\(", text) is None:
+            continue
+        if "import IS_PART" in text and "pytest.mark.scaled" not in text:
+            unmarked.append(file.name)
+        unmarked += [f"{file.name}:{node.lineno}" for node in _hidden_numbers(ast.parse(text))]
+    assert unmarked == [], "give the module or the test the mark scaled"
+
+
+def _hidden_numbers(tree: ast.Module) -> list[ast.Call]:
+    """Where `examples` or `some_of` is called by what is neither a test nor the settings of one."""
+    functions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name.startswith("test_")
+    ]
+    tests = {
+        id(inner)
+        for node in functions
+        for part in ([node] if _is_marked(node) else node.body)
+        for inner in ast.walk(part)
+    }
+    settings = {
+        id(keyword.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "max_examples"
+    }
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("examples", "some_of")
+        and id(node) not in tests | settings
+    ]
+
+
+def _is_marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return "pytest.mark.scaled" in map(ast.unparse, node.decorator_list)

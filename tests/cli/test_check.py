@@ -198,6 +198,7 @@ def test_json_lines_have_the_documented_fields(run: Run, write: Write) -> None:
     assert (problem["path"], problem["call_ids"]) == ([1], ["c2"])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("file", sorted(FIXTURES.glob("*.json*")), ids=lambda file: file.name)
 def test_every_recorded_file_is_checked_without_a_crash(run: Run, file: Path) -> None:
     ended = run("check", file, "--json")

@@ -308,6 +308,7 @@ def _holds(run: Run, name: str, command: int) -> None:
         assert Path(name).read_bytes() == before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("depth", [150, 195, 205, 960, 100_000])
 @pytest.mark.parametrize(
     "around",

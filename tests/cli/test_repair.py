@@ -183,6 +183,7 @@ def test_halves_of_characters_survive(run: Run, write: Write) -> None:
     assert isinstance(json.loads(Path(file).read_text())[0]["content"], str)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("file", sorted(FIXTURES.glob("*.jsonl")), ids=lambda file: file.name)
 def test_every_recorded_file_is_looked_at_without_a_crash(run: Run, file: Path) -> None:
     ended = run("repair", file, "--json")

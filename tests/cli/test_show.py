@@ -215,6 +215,7 @@ async def test_a_dump_has_a_page_too(run: Run, write: Write) -> None:
     assert "behind" in run("show", "a.json", "--html", "-").out
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("file", sorted(FIXTURES.glob("*.jsonl")), ids=lambda file: file.name)
 def test_every_recorded_file_is_shown_without_a_crash(run: Run, file: Path) -> None:
     ended = run("show", file)

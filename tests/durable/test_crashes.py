@@ -23,7 +23,7 @@ from crash_toolkit import (
     sleep_and_finish,
     sleeper_faults,
 )
-from profiles import PROFILE, examples
+from profiles import IS_PART, PROFILE, examples
 
 from lutumpy import Session
 
@@ -73,13 +73,14 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
     )
 
 
+pytestmark = pytest.mark.scaled
 in_both = pytest.mark.parametrize("places", ["sqlite", "postgres"], indirect=True)
 
 
 def points_to_try(places: Places, points: list[int]) -> list[int]:
-    """All of them in the default profile, some of them on Postgres and in the small one."""
+    """All of them; some on Postgres, and where the run is a part."""
     step = POSTGRES_POINTS if places.kind == "postgres" else 1
-    return points[:: step * (3 if PROFILE == "small" else 1)]
+    return points[:: step * (3 if IS_PART else 1)]
 
 
 def try_points(
@@ -144,7 +145,7 @@ def test_a_limit_is_the_same_however_often_processes_die_P17(
             faults.append(f"{point}: {answered}")
         return faults
 
-    assert workers.map(crash, [12, 22, 30, 55][:: 2 if PROFILE == "small" else 1]) == []
+    assert workers.map(crash, [12, 22, 30, 55][:: 2 if IS_PART else 1]) == []
 
 
 @in_both

@@ -60,6 +60,7 @@ def outcome_of(first: str, second: str) -> Any:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("first", "second"), [*itertools.product(WAYS, WAYS)])
 def test_a_hook_means_the_same_on_the_quick_path(
     first: str, second: str, caplog: pytest.LogCaptureFixture

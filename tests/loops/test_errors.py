@@ -349,6 +349,7 @@ class Stop(BaseException):
     """Not an `Exception`, as an interrupt."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, Stop])
 @pytest.mark.parametrize(
     ("kind", "ran", "committed"),
@@ -388,6 +389,7 @@ def events_of(reply: Reply, api: str) -> int:
     return len(seen)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("reply", [ROUND, ANSWER])
 def test_an_event_callback_that_raises_at_any_event_leaves_no_round_open(
     reply: Reply, run: Runner, api: str

@@ -67,6 +67,7 @@ def test_issues_alone_are_a_round_and_are_answered(run: Runner, api: str) -> Non
     assert "Did you mean look_up?" in text
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("reply", "stopped_by"),
     [

@@ -47,6 +47,7 @@ def check(done: LoopResult, session: Any) -> None:
 
 
 # Streams of the SDKs leave async generators of their own unfinished, which trio warns of.
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("backend", "streamed"), [("asyncio", False), ("asyncio", True), ("trio", False)]
 )
@@ -71,6 +72,7 @@ def test_the_async_loop_through_the_sdk(api: str, streamed: bool, backend: str) 
     assert bool(seen) is streamed
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_sync_loop_through_the_sdk(api: str, streamed: bool) -> None:
     session, seen = asked(), []

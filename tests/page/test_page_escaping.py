@@ -153,6 +153,7 @@ def test_any_json_is_a_page(
     assert render(messages, api=api, system=system, problems=problems, tools=messages) == html
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "file", FIXTURES, ids=[f"{file.parent.parent.name}-{file.stem}" for file in FIXTURES]
 )

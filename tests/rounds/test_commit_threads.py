@@ -30,6 +30,7 @@ from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.models import AssistantTurn, ToolResults
 
 LAST = 20
+pytestmark = pytest.mark.scaled
 MOST = examples(240)  # places at which a thread is stopped, of those of a step
 
 

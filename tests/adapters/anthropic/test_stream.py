@@ -334,6 +334,7 @@ def test_a_stream_gives_the_turn_of_the_same_answer_unstreamed(
     check_deltas(turn, deltas)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("row", WHOLE, **by_source)
 @settings(max_examples=examples(5))
 @given(data=st.data())

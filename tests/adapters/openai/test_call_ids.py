@@ -141,6 +141,7 @@ def sent(llm: OpenAIChat, transcript: Transcript) -> list[str]:
     )  # what goes out, without a host
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("url", "rule"), HOSTS)
 @pytest.mark.parametrize(
     "how", ["async", "sync", "base_url", "environment", "client from the environment"]

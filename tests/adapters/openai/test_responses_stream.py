@@ -109,6 +109,7 @@ def test_objects_of_the_sdk_decode_as_dicts_do(stream: list[dict[str, Any]]) -> 
     assert (turn.calls, turn.text, turn.reasoning) == (plain.calls, plain.text, plain.reasoning)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_stream_that_ends_anywhere_before_its_last_event_is_an_error(
     stream: list[dict[str, Any]],

@@ -181,6 +181,21 @@ class LocalServer:
         """The model's name in requests and answers: the name of its file, without the ending."""
         return self.path.stem
 
+    @property
+    def chat_template(self) -> str:
+        """The chat template of its model, as the server tells it; it is asked for each time.
+
+        `TextTools(server.chat(), parser="auto", template=server.chat_template)` goes by it.
+
+        Raises:
+            LocalServerError: outside of the `with` block.
+            OSError: the server doesn't answer.
+            ValueError: the file holds no template.
+        """
+        from lutumpy.text_tools import fetch_template
+
+        return fetch_template(self.url)
+
     def chat(self, **options: Any) -> OpenAIChat:
         """An adapter for this server's Chat Completions; its client is closed when the block is
         left.

@@ -18,6 +18,7 @@ from lutumpy.text_tools.python_syntax import PythonSyntax
 from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_parser import TagToolParser
+from lutumpy.text_tools.templates import fetch_template, read_template
 from lutumpy.text_tools.text_format import TextFormat
 from lutumpy.text_tools.xml_syntax import XmlSyntax
 
@@ -37,6 +38,8 @@ __all__ = [
     "ToolCallParser",
     "ToolListing",
     "XmlSyntax",
+    "fetch_template",
+    "read_template",
     "recognize_format",
     "text_formats",
 ]

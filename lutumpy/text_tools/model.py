@@ -37,7 +37,9 @@ class TextTools:
     Args:
         model: The adapter, or any other model, that is asked for text. No tools are offered to it.
         parser: How calls are written; `TagToolParser()` by default. "auto" picks the format that
-            the model was trained on by `model.model`, its name, and logs it.
+            the model was trained on by `template`, or else by `model.model`, its name, and logs it.
+        template: The model's chat template, for "auto": `fetch_template` asks a llama.cpp server
+            for it, `read_template` takes it from the files of a tokenizer.
         guided: The request also carries a JSON schema for the answer, made from the offer:
             endpoints that hold a model to it get valid calls from models that are too small to
             write them by themselves. Endpoints that only take strict schemas, as Anthropic's,
@@ -50,8 +52,8 @@ class TextTools:
         structured: That of the model: how a structured turn asks for its value.
 
     Raises:
-        ValueError: `model.structured` is neither "native" nor "tool", or no format is known by the
-            name of the model.
+        ValueError: `model.structured` is neither "native" nor "tool", or neither the template nor
+            the name of the model tells a format; or there is a template without "auto".
         TypeError: `parser` is not a parser.
     """
 
@@ -61,10 +63,13 @@ class TextTools:
         parser: ToolCallParser | Literal["auto"] | None = None,
         *,
         guided: bool = False,
+        template: str = "",
     ) -> None:
         check_model(model)
         if isinstance(parser, str) and parser == "auto":
-            parser = _pick_parser(model)
+            parser = _pick_parser(model, template)
+        elif template:
+            raise ValueError('template= is what parser="auto" goes by, so it needs parser="auto"')
         if parser is not None and not all(hasattr(parser, name) for name in _PARSER_MEMBERS):
             raise TypeError(
                 f"parser= takes an object with {', '.join(_PARSER_MEMBERS)}, "
@@ -133,21 +138,25 @@ class TextTools:
         return f"TextTools({self.model!r}, {self.parser!r}{guided})"
 
 
-def _pick_parser(model: Model) -> TagToolParser:
-    """The parser for the format that is known by the name of the model."""
+def _pick_parser(model: Model, template: str) -> TagToolParser:
+    """The parser for the format that the template, or the name of the model, tells."""
     # Imported here: the table makes the syntaxes of every family, and nobody logs in most programs.
     import logging
 
     from lutumpy.text_tools.formats import recognize_format
 
     name = str(getattr(model, "model", ""))
-    found = recognize_format(name)
+    told = recognize_format(template=template)
+    found = recognize_format(name) if told is None else told
     if found is None:
         raise ValueError(
             f'parser="auto" knows no format of tool calls for the model {name!r}; '
-            "give a parser, as TagToolParser.named(...)"
+            "give its template=, or a parser, as TagToolParser.named(...)"
         )
     logging.getLogger("lutumpy.text_tools").info(
-        "calls of the model %s are read as %s", name, found.name
+        "calls of the model %s are read as %s, by its %s",
+        name,
+        found.name,
+        "name" if told is None else "template",
     )
     return TagToolParser.named(found.name)

@@ -115,7 +115,7 @@ def ways(server: LocalServer) -> dict[str, Callable[[type[Toolset], str, bool], 
     guided, text = TextTools(chat, guided=True), TextTools(chat)
 
     def required(tools: type[Toolset], question: str, needs: bool) -> Wanted | None:
-        require = ToolRequirement.at_least_one() if needs else None
+        require: Any = ToolRequirement.at_least_one() if needs else None
         return calls_of(guided, tools, question, require)
 
     return {

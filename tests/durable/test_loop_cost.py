@@ -11,7 +11,14 @@ from counting import functions_entered
 from durable_toolkit import SCOPE
 
 from lutumpy import Session, Toolset, tool, tool_fn
-from lutumpy.durable import Answered, DurableLoop, MemoryStore, SqliteStore
+from lutumpy.durable import (
+    Answered,
+    DurableLoop,
+    MemoryStore,
+    PostgresStore,
+    SqliteStore,
+    postgres_transaction,
+)
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools
 from lutumpy.testing import Call, Reply, ScriptedModel
@@ -110,6 +117,45 @@ async def test_calls_that_run_once_have_a_marker_and_a_result_each_P5_P22(tmp_pa
     names = [name for name, _, _ in first]
     assert sorted(names) == ["begin"] * 3 + ["commit"] + ["record"] * 4
     assert sum(count for _, count, _ in first) <= 26
+
+
+@pytest.mark.parametrize(
+    ("calls", "most"),
+    # A message carries what gives no rows with the next statement that does, or with COMMIT. Before
+    # a record looked at its claim in the statement that writes it, they took 9 and 24.
+    [
+        ([Call("look", {"word": "w"})], 8),
+        ([Call("pay", {"amount": number}, id=f"c{number}") for number in range(3)], 18),
+    ],
+    ids=["reads", "payments"],
+)
+async def test_a_round_sends_few_messages_to_postgres(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, calls: list[Call], most: int
+) -> None:
+    sent: list[int] = [0]
+    committed: list[int] = []
+    kind = postgres_transaction.Transaction
+    send, commit = kind._send, PostgresStore.commit  # where all messages leave
+
+    def count(self: Any) -> Any:
+        sent[0] += 1
+        return send(self)
+
+    async def mark(self: Any, *args: Any, **options: Any) -> Any:
+        done = await commit(self, *args, **options)
+        committed.append(sent[0])
+        return done
+
+    monkeypatch.setattr(kind, "_send", count)
+    monkeypatch.setattr(PostgresStore, "commit", mark)
+    session = Session()
+    session.push_user("go")
+    async with PostgresStore(postgres_url, schema=f"cost{len(calls)}") as store:
+        await store.create(SCOPE, session)
+        replies = [Reply(calls=calls)] * 3
+        llm = ScriptedModel([*replies, Reply(text="done")], check=False)
+        await DurableLoop(store, llm, tools=Desk, dispatch=Dispatcher(Desk)).run(SCOPE)
+    assert committed[2] - committed[1] <= most
 
 
 def entered_in_a_round(calls: list[Call], *, kept: bool) -> float:

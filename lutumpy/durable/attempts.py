@@ -37,11 +37,8 @@ async def find_stuck(store: SessionStore, claim: Claim, most: int | None) -> Stu
 
 
 async def count_try(store: SessionStore, claim: Claim, name: str) -> None:
-    """Count a call that is begun again, so that somebody can see which one it is.
-
-    Where nothing went wrong before, nothing is written.
-    """
-    counting = counting_store(store) if claim.attempts > 1 else None
+    """Count a call that is begun again, so that somebody can see which one it is."""
+    counting = counting_store(store)
     if counting is not None:
         await counting.count_try(claim, name)
 

@@ -68,7 +68,7 @@ class StoreJournal:
             if not await self.mark(ticket):
                 return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
             self._running[ticket.call_id] = ticket
-        else:
+        elif self._conversation.claim.attempts > 1:
             home = self._conversation
             await count_try(home.store, home.claim, record_name(ticket))
         return Begun(f"claim {self._conversation.claim.fence}")

@@ -134,7 +134,7 @@ class Conversation:
     def effects(self) -> list[UnresolvedCall]:
         """The calls of the open round whose effects may have taken place."""
         plan = open_plan(self)
-        if plan is None:
+        if plan is None or all(call.get("effect", "read") == "read" for call in plan["calls"]):
             return []
         begun = {key_of(name) for number, name in self.begun if number == self.round}
         recorded = {key_of(name) for number, name in self.records if number == self.round}

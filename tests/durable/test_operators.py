@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
@@ -208,6 +211,39 @@ async def test_a_conversation_that_fails_again_and_again_is_stuck(store: Any) ->
     answered = await make_loop(store, Model([*script[:1], Reply(text="ok")]), ledger).run("s")
     assert isinstance(answered, Answered)
     assert (await store.scopes())[0].status == "done"
+
+
+KILLER = """
+import os, sys
+import anyio
+from durable_toolkit import Ledger, Model, asked, call, make_loop
+from lutumpy.durable import SqliteStore
+from lutumpy.testing import Reply
+
+async def work():
+    async with SqliteStore(sys.argv[1]) as store:
+        await store.create("s", asked())
+        ledger = Ledger()
+        ledger.during["look"] = lambda: os._exit(9)
+        script = [Reply(calls=[call("look", "c1", word="a")])]
+        ended = await make_loop(store, Model(script), ledger, max_attempts=2, lease=0.2).run("s")
+        print(type(ended).__name__, ended.attempts, ended.error)
+
+anyio.run(work)
+"""
+
+
+def test_a_tool_that_kills_its_process_kills_no_further_worker(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLER, str(tmp_path / "agent.db")]
+    codes: list[int] = []
+    for _ in range(3):
+        here = Path(__file__).parent
+        done = subprocess.run(command, capture_output=True, text=True, cwd=here, timeout=60)
+        codes.append(done.returncode)
+        time.sleep(0.3)  # the lease of a killed process ends by itself
+    assert codes == [9, 9, 0]
+    assert "Stuck 2 the process that went on with it ended" in done.stdout
+    assert "begun last: call c1, 1 times again" in done.stdout
 
 
 async def test_what_waits_or_is_cancelled_is_not_an_attempt(store: Any) -> None:

@@ -273,6 +273,21 @@ def package(session: nox.Session) -> None:
     )
     session.run(str(binaries / "lutumpy"), "demo", "--provider", "all", external=True, silent=True)
     session.run(python, "-m", "lutumpy", "demo", external=True, silent=True)
+    _test_sdist(session, work, python)
+
+
+def _test_sdist(session: nox.Session, work: Path, python: str) -> None:
+    """The source distribution is whole: its metadata renders, and tests run from it alone."""
+    session.install("twine")
+    session.run("python", "-m", "twine", "check", "--strict", *map(str, work.glob("lutumpy-*.*")))
+    (archive,) = work.glob("*.tar.gz")
+    shutil.unpack_archive(archive, work / "sdist", filter="data")
+    (source,) = (work / "sdist").iterdir()
+    session.run(python, "-m", "pip", "install", "-q", *_group("test"), external=True)
+    with session.chdir(source):
+        # What needs the files beside the package: fixtures, pages, examples.
+        files = ("tests/core", "tests/test_demo.py", "tests/test_docs_loops.py")
+        session.run(python, "-m", "pytest", "-q", *files, external=True)
 
 
 @nox.session(python=NEWEST, tags=["beside"])

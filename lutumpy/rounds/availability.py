@@ -85,8 +85,7 @@ class ToolAvailability(Generic[TS]):
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief_list
 
-        names = brief_list([selector.name for selector in self.selectors], 70)
-        return f"<ToolAvailability {self.mode}: {names}>"
+        return f"ToolAvailability.{self.mode}({brief_list(map(repr, self.selectors), 80)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolAvailability):
@@ -138,7 +137,7 @@ class SearchAvailability(ToolAvailability[TS]):
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief_list
 
-        loaded = brief_list([selector.name for selector in self.selectors], 70)
+        loaded = brief_list(map(repr, self.selectors), 70)
         return f"<{loaded} available, {len(self.deferred)} tools to be found>"
 
 

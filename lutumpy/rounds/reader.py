@@ -6,9 +6,7 @@
 # - An event may be a single character of a call's arguments, so there is a short way for these:
 #   the decoder's `feed_arguments` recognises them, and the call at that index knows what its next
 #   event looks like.
-# - A call has its final id only in the end. Providers may send the id late, or never; and an id
-#   that the transcript has already is replaced by a fresh one (rule C6). So ids are worked out
-#   again when one arrives, for that call and those after it.
+# - A call has its final id only in the end (`arriving_calls.py`).
 # - A call is decoded when it is complete, not when the answer is: `ToolCallReady` comes early.
 #   The same object is in the round at the end.
 #
@@ -29,12 +27,12 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.call_place import CallPlace
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.streaming import CallDelta, CallDone, StreamDecoder
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import RoundClosedError
+from lutumpy.rounds.arriving_calls import ArrivingCalls
 from lutumpy.rounds.call_names import name_call
 from lutumpy.rounds.decode import decode_call
 from lutumpy.rounds.events import (
@@ -65,30 +63,6 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 W = TypeVar("W", default=None)
 
 
-class _ArrivingCall:
-    """What is known of a call so far.
-
-    Attributes:
-        provider_id: The id that the provider gave; empty until it comes.
-        name: The tool's name; empty until it comes.
-        kind: The kind of the call, as in `CallBlock`.
-        pieces: The arguments.
-        event: The class of the last piece's event; `None` if it has to be worked out again, since
-            the call is new or an id before it changed.
-        final_id: The id that was in that event.
-    """
-
-    __slots__ = ("event", "final_id", "kind", "name", "pieces", "provider_id")
-
-    def __init__(self) -> None:
-        self.provider_id = ""
-        self.name = ""
-        self.kind = "function"
-        self.pieces: list[str] = []
-        self.event: type[ToolCallDelta | InvalidToolCallDelta] | None = None
-        self.final_id = ""
-
-
 class Reader(Generic[C, W]):
     """Reads one streamed answer. Feed it every event, then `finish` it.
 
@@ -108,7 +82,6 @@ class Reader(Generic[C, W]):
         "_begun",
         "_blocks",
         "_decoder",
-        "_final_ids",
         "_finished",
         "_gathered",
         "_offer",
@@ -116,7 +89,6 @@ class Reader(Generic[C, W]):
         "_read_piece",
         "_ready",
         "_result",
-        "_taken_ids",
         "_target",
         "_transcript",
         "_value_tool",
@@ -143,11 +115,8 @@ class Reader(Generic[C, W]):
         # The complete calls. `CallPlace` looks at this very list, which still grows.
         self._blocks: list[CallBlock] = []
         self._origin = CallPlace(self._transcript, self._begun.length, self._blocks)
-        self._arriving: dict[int, _ArrivingCall] = {}
+        self._arriving = ArrivingCalls(self._transcript)
         self._ready: dict[int, CallOrIssue] = {}
-        # The final ids of the first calls, as far as they were needed.
-        self._final_ids: list[str] = []
-        self._taken_ids = TakenIds()
         self._finished = False
         # Whether there were pieces that only the decoder has seen.
         self._gathered = False
@@ -165,7 +134,7 @@ class Reader(Generic[C, W]):
         found = self._read_piece(chunk)
         if found is not None:
             index, piece = found
-            call = self._arriving.get(index)
+            call = self._arriving.at.get(index)
             if call is None or call.event is None:
                 return [self._read_call_delta(CallDelta(index, "", "", piece))]
             call.pieces.append(piece)
@@ -283,10 +252,8 @@ class Reader(Generic[C, W]):
             block = {block.id: block for block in blocks}[call_id]
             name = self._offer.own_name(block.name)
             return self._parse_partially(name, block.kind, block.arguments)
-        for index, call in self._arriving.items():
-            if self._final_id(index) == call_id:
-                return self._parse_partially(call.name, call.kind, "".join(call.pieces))
-        raise KeyError(call_id)
+        call = self._arriving.with_final_id(call_id)
+        return self._parse_partially(call.name, call.kind, "".join(call.pieces))
 
     def _parse_partially(self, name: str, kind: str, arguments: str) -> Any:
         if kind == "custom":
@@ -298,7 +265,7 @@ class Reader(Generic[C, W]):
         return text if isinstance(text, str) else ""
 
     def _read_call_delta(self, delta: CallDelta) -> Event:
-        call = self._find_call(delta.index, delta.id)
+        call = self._arriving.take(delta.index, delta.id)
         if delta.name:
             call.name = self._offer.own_name(delta.name)
         call.kind = delta.kind
@@ -310,7 +277,7 @@ class Reader(Generic[C, W]):
         if known and call.name and delta.kind != "function":
             known = delta.kind == "custom" and self._takes_text(call.name)
         call.event = ToolCallDelta if known else InvalidToolCallDelta
-        call.final_id = self._final_id(delta.index)
+        call.final_id = self._arriving.final_id(delta.index)
         return call.event(call.final_id, call.name, delta.arguments)
 
     def _takes_text(self, name: str) -> bool:
@@ -321,7 +288,7 @@ class Reader(Generic[C, W]):
         return self._value_tool is not None and name == self._value_tool.spec.name
 
     def _read_call_done(self, done: CallDone) -> Event | None:
-        call = self._find_call(done.index, done.call.id)
+        call = self._arriving.take(done.index, done.call.id)
         if not call.pieces:
             call.pieces.append(done.call.arguments)
         block = name_call(self._offer, done.call)
@@ -330,7 +297,7 @@ class Reader(Generic[C, W]):
         call.name = block.name
         if self._value_tool is not None and self._value_tool.is_called_by(block):
             return None
-        block = replace(block, id=self._final_id(done.index))
+        block = replace(block, id=self._arriving.final_id(done.index))
         self._blocks.append(block)
         entry = decode_call(
             self._offer, block, self._transcript, cut=block.incomplete, origin=self._origin
@@ -341,37 +308,6 @@ class Reader(Generic[C, W]):
         if isinstance(entry, ApprovalRequest):
             return ApprovalRequested(entry)
         return ToolCallReady(entry)
-
-    def _final_id(self, index: int) -> str:
-        """The id that a call has in the end: the provider's, or a fresh one (rule C6)."""
-        for earlier in range(len(self._final_ids), index + 1):
-            call = self._arriving.get(earlier)
-            provider_id = call.provider_id if call is not None else ""
-            final_id = self._transcript.fresh_id(provider_id, self._taken_ids)
-            self._final_ids.append(final_id)
-            self._taken_ids.add(final_id)
-        return self._final_ids[index]
-
-    def _find_call(self, index: int, provider_id: str) -> _ArrivingCall:
-        """The call at `index`, with the provider's id for it, if that comes with this event."""
-        call = self._arriving.get(index)
-        if call is None:
-            call = self._arriving[index] = _ArrivingCall()
-        if provider_id and provider_id != call.provider_id:
-            call.provider_id = provider_id
-            self._forget_final_ids(index)
-        return call
-
-    def _forget_final_ids(self, index: int) -> None:
-        """The ids of this call and of those after it don't hold any longer."""
-        if index < len(self._final_ids):
-            self._taken_ids.counted = 0
-        for later in range(index, len(self._final_ids)):
-            self._taken_ids.discard(self._final_ids[later])
-            call = self._arriving.get(later)
-            if call is not None:
-                call.event = None
-        del self._final_ids[index:]
 
     def _check_open(self) -> None:
         if self._finished:

@@ -29,6 +29,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import part_problem
 from lutumpy.core.transcript_state import Draft, Receipt
+from lutumpy.core.turn_origin import TurnOrigin
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
@@ -76,6 +77,8 @@ class Transcript(ItemStore):
         system: Any = None,
         *,
         server_held_prefix: bool | None = None,
+        host: str | None = None,
+        model: str | None = None,
     ) -> Transcript:
         """Read a history that another program made; the transcript can be continued like any other.
 
@@ -92,16 +95,31 @@ class Transcript(ItemStore):
             server_held_prefix: For Responses: the server holds the start of the conversation
                 (`previous_response_id`, `conversation`), so outputs may answer calls that aren't
                 here. If omitted, this is assumed for an input that consists of outputs only.
+            host: The host whose model said the answers: its name or address, as
+                `lutumpy.doctor.host_name` takes it. What is that host's own, or sealed for it, goes
+                back to it alone. If omitted, the host isn't known: then it goes to any with the
+                same model.
+            model: The model that said the answers.
 
         Raises:
+            ValueError: `host` is neither a known name nor an address.
             TranscriptError: it is not a history of this API, a call has no result, or a result has
                 no call. The message names every place, `problems` what the provider would say;
                 `propose_repairs` finds how to mend it.
         """
         if api not in (known := api_names()):
             raise TranscriptError(f"{api!r} is none of {', '.join(known)}; nothing was read")
+        origin = None
+        if host is not None or model is not None:
+            from lutumpy.rules.hosts import host_name  # most histories name no host
+
+            origin = TurnOrigin(api, None if host is None else host_name(host), model)
         read = serving(api, "reader")
         transcript: Transcript = read(messages, system, server_held_prefix=server_held_prefix)
+        if origin is not None:
+            for turn in transcript.turns():
+                # Nobody else has seen these turns yet.
+                object.__setattr__(turn, "origin", origin)
         return transcript
 
     # --- additions --------------------------------------------------------------------------------

@@ -36,20 +36,9 @@ from typing import Any, Literal
 from lutumpy.adapters.anthropic.bound_form import bound_form, is_reminder, spell_tool, texts_of
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.carriers import Carriers, carry_reminder
-from lutumpy.adapters.anthropic.decode import (
-    API,
-    TOOLSET_KIND,
-)
-from lutumpy.adapters.anthropic.original import (
-    as_blocks,
-    content_of,
-    entries_without_reasoning,
-)
-from lutumpy.adapters.anthropic.own_turn import (
-    encode_own_turn,
-    result_block,
-    text_of_failure,
-)
+from lutumpy.adapters.anthropic.decode import API, TOOLSET_KIND
+from lutumpy.adapters.anthropic.original import as_blocks, content_of, entries_without_reasoning
+from lutumpy.adapters.anthropic.own_turn import encode_own_turn, result_block, text_of_failure
 from lutumpy.adapters.anthropic.part_writer import PartWriter
 from lutumpy.adapters.anthropic.parts import text_blocks
 from lutumpy.adapters.anthropic.said_settings import SaidSettings
@@ -61,15 +50,9 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     shorten_to_prefill,
     translate_turn,
 )
+from lutumpy.adapters.destination import ANYWHERE, Destination
 from lutumpy.core.encoding import Renamer
-from lutumpy.core.items import (
-    AssistantTurn,
-    Item,
-    Message,
-    TextPart,
-    ToolResults,
-    Verbatim,
-)
+from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
 from lutumpy.core.turn_settings import TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
@@ -97,6 +80,7 @@ class MessagesEncoder:
             may stand after a user message, and before one of the assistant or at the end, so it is
             held back until it's known what follows.
         needs_record: The model takes no reasoning of models that bind none.
+        destination: Who gets the requests.
         as_blocks: A single text is a block too, not a string, so that a message can take a
             breakpoint of the prompt cache in one request, and be the same without it in the next.
 
@@ -131,10 +115,13 @@ class MessagesEncoder:
         carriers: Carriers = NO_CARRIERS,
         as_blocks: bool = False,
         needs_record: bool = False,
+        destination: Destination = ANYWHERE,
     ) -> None:
         self._system_role = carriers.system
         # What the messages say of settings, and which reasoning is bound to them.
-        self.said: SaidSettings = SaidSettings(carriers, needs_record, spell_tool, bound_form)
+        self.said: SaidSettings = SaidSettings(
+            carriers, needs_record, spell_tool, bound_form, destination
+        )
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
         self.stable: tuple[int, int] | None = None
@@ -413,8 +400,11 @@ class MessagesEncoder:
     # --- answers ----------------------------------------------------------------------------------
 
     def _add_turn(self, turn: AssistantTurn) -> None:
-        if self.said.needs_record and turn.api == API:
-            turn = self.said.without_unreadable(turn)
+        said, origin = self.said, turn.origin
+        # Most turns are of the very host that gets the request.
+        is_at_home = origin is not None and origin.host == said.host is not None
+        if turn.api == API and (said.needs_record or not is_at_home):
+            turn = said.without_unreadable(turn)
         if turn.verbatim is not None and turn.verbatim.api == API:
             before = len(self.entries)
             self._add_original_turn(turn, turn.verbatim)

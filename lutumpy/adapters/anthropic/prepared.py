@@ -18,6 +18,7 @@ from lutumpy.adapters.anthropic.carriers import (
 )
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
+from lutumpy.adapters.destination import Destination, destination_of
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.tool_specs import ToolOffering
@@ -39,6 +40,7 @@ class Dialect(NamedTuple):
         needs_record: It takes no reasoning of models that bind none.
         prefill: Whether it takes the assistant's as the last message.
         headers: The beta names of each request.
+        destination: Who gets the requests.
     """
 
     carriers: Carriers
@@ -46,16 +48,22 @@ class Dialect(NamedTuple):
     needs_record: bool
     prefill: bool
     headers: tuple[str, ...]
+    destination: Destination
 
     def key(self, as_blocks: bool) -> str:
         """Under which name a transcript keeps its encoded form."""
         flags = (*self.carriers, as_blocks, self.needs_record)
-        return f"{API}:{''.join([str(int(flag)) for flag in flags])}"
+        return f"{API}:{''.join([str(int(flag)) for flag in flags])}{self.destination.key}"
 
 
 @lru_cache(maxsize=256)
 def dialect_of(model: str | None, host: str | None) -> tuple[Dialect, str, str]:
-    """The dialect, and the keys of the encoded forms without and with blocks for texts."""
+    """The dialect, and the keys of the encoded forms without and with blocks for texts.
+
+    Where the host isn't known, it is taken for the vendor's; nothing is known of who can open what.
+    """
+    destination = destination_of(host, model)
+    host = host or anthropic_models.HOST
     needs_record = anthropic_models.needs_record(model)
     is_vendor = host == anthropic_models.HOST
     dialect = Dialect(
@@ -64,6 +72,7 @@ def dialect_of(model: str | None, host: str | None) -> tuple[Dialect, str, str]:
         needs_record,
         anthropic_models.takes_prefill(model),
         (anthropic_models.BINDING_CONTROLS,) if is_vendor and needs_record else (),
+        destination,
     )
     # Nobody says whether a text equals its one block, so where that matters it is always one.
     return dialect, dialect.key(needs_record), dialect.key(True)
@@ -73,14 +82,16 @@ def encoder_of(
     transcript: Transcript,
     model: str | None,
     as_blocks: bool = False,
-    host: str | None = anthropic_models.HOST,
+    host: str | None = None,
 ) -> MessagesEncoder:
     """The encoded form of a transcript, as a model takes it at a host; see `MessagesEncoder`."""
     dialect, plain, blocks = dialect_of(model, host)
     with_blocks = as_blocks or dialect.needs_record
     return transcript.encoded(
         blocks if as_blocks else plain,
-        lambda: MessagesEncoder(dialect.carriers, with_blocks, dialect.needs_record),
+        lambda: MessagesEncoder(
+            dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
+        ),
     )
 
 
@@ -177,10 +188,8 @@ class Prepared:
         known = len(encoder.entries)
         kept = known if encoder.stable is None else encoder.stable[1]
         record.compare(self._transcript.sent_requests, head, said.rewrites, unmarked, kept)
-        for turn in said.unread:
-            record.leave_out(
-                turn, "signed reasoning", "this model takes only reasoning of models that bind it"
-            )
+        for turn, what, why in said.unread:
+            record.leave_out(turn, what, why)
         record.prefix = lambda: said.bound.digest(self._beginning(offered), unmarked, known)
         record.turn_of_entry = lambda index: _turn_of(said.bound.signed, unmarked, index)
         if said.headers or self.closing.headers or said.reminders or self.dialect.headers:
@@ -203,12 +212,13 @@ def prepare(
     as_blocks: bool,
 ) -> Prepared:
     """The conversation as this request sends it; what it says anew is noted in the record."""
-    host = record.host or anthropic_models.HOST
-    dialect, plain, blocks = dialect_of(model, host)
+    dialect, plain, blocks = dialect_of(model, record.host)
     with_blocks = as_blocks or dialect.needs_record
     encoder = transcript.encoded(
         blocks if as_blocks else plain,
-        lambda: MessagesEncoder(dialect.carriers, with_blocks, dialect.needs_record),
+        lambda: MessagesEncoder(
+            dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
+        ),
     )
     prepared = Prepared()
     prepared.dialect, prepared.encoder = dialect, encoder

@@ -33,13 +33,17 @@ from lutumpy.adapters.anthropic.carriers import (
     carry_change,
     carry_removals,
 )
+from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.core.bound_reasoning import BoundReasoning
-from lutumpy.core.items import AssistantTurn
+from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
 from lutumpy.rules.anthropic.models import binds_reasoning, version
 
-__all__ = ["SaidSettings"]
+__all__ = ["ELSEWHERE", "SaidSettings"]
+
+ELSEWHERE = "elsewhere"
+"""Stands for the API of a turn whose host has sealed parts of it: it is sent like another API's."""
 
 
 class SaidSettings:
@@ -50,6 +54,7 @@ class SaidSettings:
         needs_record: Reasoning of models that bind none is left out.
         render: Spells a tool as an entry of `tools`.
         bound_form: Takes from a message what no reasoning is bound to.
+        destination: Who gets the requests.
 
     Attributes:
         in_force: What turns have recorded.
@@ -62,7 +67,9 @@ class SaidSettings:
         reminders: Texts for the next turn alone.
         bound: The signed reasoning.
         turns: How many turns were encoded.
-        unread: Turns whose reasoning this model can't take.
+        host: The host of the requests, where being of that host is enough for a turn's reasoning to
+            go back.
+        unread: What of which turn doesn't go to this host and model, and why.
         rewrites: Which changes of earlier messages there were.
     """
 
@@ -73,8 +80,10 @@ class SaidSettings:
         "bound",
         "carriers",
         "declared",
+        "destination",
         "effort",
         "headers",
+        "host",
         "in_force",
         "needs_record",
         "pending",
@@ -91,6 +100,7 @@ class SaidSettings:
         needs_record: bool,
         render: Callable[[ToolSpec], Any],
         bound_form: Callable[[bytes], bytes],
+        destination: Destination = ANYWHERE,
     ) -> None:
         self.carriers: Carriers = carriers
         self.needs_record: bool = needs_record
@@ -106,12 +116,15 @@ class SaidSettings:
         self.reminders: list[str] = []
         self.bound: BoundReasoning = BoundReasoning(bound_form)
         self.turns: int = 0
-        self.unread: list[int] = []
+        self.destination: Destination = destination
+        self.host: str | None = None if destination.facts.many_makers else destination.host
+        self.unread: list[tuple[int, str, str]] = []
         self.rewrites: frozenset[tuple[str, int]] = frozenset()
 
     def copy(self) -> SaidSettings:
         """An independent copy."""
         twin = SaidSettings(self.carriers, self.needs_record, self._render, self._bound_form)
+        twin.destination, twin.host = self.destination, self.host
         twin.in_force = self.in_force.copy()
         twin.base, twin.declared, twin.effort = self.base, self.declared.copy(), self.effort
         twin.headers, twin.pending = self.headers.copy(), self.pending.copy()
@@ -184,11 +197,32 @@ class SaidSettings:
         self.headers.update(dict.fromkeys(carried.headers))
 
     def without_unreadable(self, turn: AssistantTurn) -> AssistantTurn:
-        """The turn, without reasoning that this model is known to refuse (rule PB13)."""
-        if not turn.signed or turn.reasoning_dropped:
+        """The turn, without what this host and model can't open or are known to refuse (rules OR3,
+        PB13).
+        """
+        if not self.destination.can_open(turn):
+            return self._without_sealed(turn)
+        if not self.needs_record or not turn.signed or turn.reasoning_dropped:
             return turn
         by = turn.origin.model if turn.origin is not None else turn.model
         if version(by) is None or binds_reasoning(by):
             return turn
-        self.unread.append(self.turns)
+        why = "this model takes only reasoning of models that bind it"
+        self._leave_out("signed reasoning", why)
         return replace(turn, reasoning_dropped=True)
+
+    def _without_sealed(self, turn: AssistantTurn) -> AssistantTurn:
+        """A turn of another host, of which this one gets what it can read."""
+        why = "sealed for the host that said it"
+        has_results = any(isinstance(block, OpaqueBlock) for block in turn.blocks)
+        if has_results and turn.verbatim is None:
+            # What the host has run itself is encrypted as well: texts and calls go, as of any API.
+            self._leave_out("reasoning and results of the host's own tools", why)
+            return replace(turn, api=ELSEWHERE)
+        if not any(isinstance(block, ReasoningBlock) for block in turn.blocks):
+            return turn
+        self._leave_out("reasoning", why)
+        return replace(turn, reasoning_dropped=True)
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self.unread.append(tell_left_out(self.destination, self.turns, what, why))

@@ -8,6 +8,8 @@
 #   read from a history of this API        | `_put_original`   | its own entries, unchanged
 #   answered by this API                   | `_replay`         | the reply, with what OpenAI would
 #                                          |                   | refuse in a history repaired
+#   the same, by another host              | `_replay_         | what the API's schema knows of it
+#                                          |    elsewhere`     | (OR2), without what is sealed (OR3)
 #   answered by another API                | `_project`        | its text and its calls (R2)
 #   a message, or results                  | `_encode_message` | as this API spells them
 #                                          | `_encode_results` |
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
+from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -74,23 +77,31 @@ class HistoryEncoder(ABC):
         ids: What the host asks of call ids.
         own_limit: Up to this many characters, the ids of this API's own replies go back as they
             came; longer ones are replaced like those of other providers.
+        destination: Who gets the requests.
     """
 
     __slots__ = (
         "_ends",
+        "_host",
         "_ids",
+        "_keeps_ids",
         "_names",
         "_own",
         "_own_limit",
+        "_turns",
+        "destination",
         "fragments",
         "in_force",
         "instructions",
+        "left_out",
         "permanent",
     )
 
     api = ""
 
-    def __init__(self, ids: CallIdRule, own_limit: int) -> None:
+    def __init__(
+        self, ids: CallIdRule, own_limit: int, destination: Destination = ANYWHERE
+    ) -> None:
         self.fragments: list[bytes] = []
         # The text of a system message that has a field of its own in a request, as JSON. Only a
         # history that was read has one.
@@ -100,11 +111,19 @@ class HistoryEncoder(ABC):
         self._names = Renamer(NAME, MAX_NAME, "tool_")
         # Whether the last turn came from this API: then its results name the ids that it gave.
         self._own = False
+        # Whether its ids go back as they came: they are of the host that gets the request.
+        self._keeps_ids = False
         # What the fragments end with: "nothing" that the model could answer, something "open" to
         # answer, or a "turn" of the model.
         self._ends = "nothing"
         # What turns have recorded of tools, output format and effort.
         self.in_force: SettingsInForce = SettingsInForce()
+        self.destination: Destination = destination
+        # Its host, where being of that host is enough for a turn to go as it came.
+        self._host = None if destination.facts.many_makers else destination.host
+        self._turns = 0
+        # What doesn't go to this destination: turn, what, and why (rule OR5).
+        self.left_out: list[tuple[int, str, str]] = []
         # How many fragments stand before the first item that is for one request; `None` for all.
         self.permanent: int | None = None
 
@@ -138,16 +157,26 @@ class HistoryEncoder(ABC):
             if item.settings is not None:
                 self.in_force.apply(item.settings)
             self._own = item.api == self.api
+            origin = item.origin
+            # Most turns are of the very host that gets the request.
+            is_at_home = origin is not None and origin.host == self._host is not None
+            self._keeps_ids = self._own
             if original is not None:
                 entries = original.entries
                 if item.reasoning_dropped:
                     entries = self._without_reasoning(entries)
+                if not is_at_home:
+                    entries = self._fit_entries(item, entries)
                 self._put_original(entries)
             elif self._own:
-                if item.native:
+                if item.native and (is_at_home or self.destination.can_open(item)):
                     self._replay(item)
+                elif item.native:
+                    self._keeps_ids = self.destination.is_own(item)
+                    self._replay_elsewhere(item)
             else:
                 self._project(item)
+            self._turns += 1
             if len(self.fragments) > before:
                 # The model goes on with a turn that its own API paused.
                 is_paused = self._own and item.finish_reason == "paused"
@@ -162,9 +191,12 @@ class HistoryEncoder(ABC):
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
         twin._own = self._own
+        twin._keeps_ids = self._keeps_ids
         twin._ends = self._ends
         twin.in_force = self.in_force.copy()
         twin.permanent = self.permanent
+        twin.destination, twin._host, twin._turns = self.destination, self._host, self._turns
+        twin.left_out = self.left_out.copy()
         return twin
 
     def entries(self) -> list[bytes]:
@@ -198,12 +230,24 @@ class HistoryEncoder(ABC):
         """Entries of a history of this API, without the reasoning in them."""
 
     @abstractmethod
+    def _fit_entries(self, turn: AssistantTurn, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Entries of a history of this API, as the destination takes them."""
+
+    def _leave_out(self, what: str, why: str) -> None:
+        """Note what of the turn at hand doesn't go to this destination."""
+        self.left_out.append(tell_left_out(self.destination, self._turns, what, why))
+
+    @abstractmethod
     def _encode_message(self, message: Message) -> None:
         """Encode a message."""
 
     @abstractmethod
     def _replay(self, turn: AssistantTurn) -> None:
         """Encode a turn of this API, as it came."""
+
+    @abstractmethod
+    def _replay_elsewhere(self, turn: AssistantTurn) -> None:
+        """Encode a turn of this API that goes to somebody else than who said it."""
 
     @abstractmethod
     def _project(self, turn: AssistantTurn) -> None:
@@ -215,9 +259,18 @@ class HistoryEncoder(ABC):
 
     def _sent_id(self, call_id: str) -> str:
         """The id of a call of the last turn, as its result names it."""
-        if self._own and len(call_id) <= self._own_limit:
+        if self._keeps_ids and len(call_id) <= self._own_limit:
             return call_id
         return self._ids(call_id)
+
+    def _project_elsewhere(self, turn: AssistantTurn) -> None:
+        """Encode a turn of this API like another API's: it holds calls of kinds that only its own
+        host knows.
+        """
+        self._own = self._keeps_ids = False
+        self._project(turn)
+        kinds = sorted({call.kind for call in turn.calls})
+        self._leave_out(", ".join(kinds), "kinds of call that only its own host knows")
 
     def _sent_name(self, name: str) -> str:
         return self._names(name) if name else UNNAMED

@@ -12,9 +12,9 @@ from lutumpy.adapters.openai.chat.encode import (
     CallIds,
     chat_encoder,
     chat_fields,
-    chat_tools,
     checked_call_ids,
 )
+from lutumpy.adapters.openai.chat.spelled_tools import chat_tools
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
 from lutumpy.adapters.openai.model import (
     OpenAIModel,
@@ -94,7 +94,9 @@ class OpenAIChat(OpenAIModel):
         self._call_ids: CallIds | None = checked_call_ids(call_ids)
 
     def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
-        return partial(chat_fields, call_ids=self._call_ids, custom_tools=custom_tools, host=host)
+        # What its address says of the host needn't be looked up by its value each time.
+        given = self._host
+        return partial(chat_fields, call_ids=self._call_ids, custom_tools=custom_tools, host=given)
 
     @staticmethod
     def request(

@@ -13,9 +13,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, get_args
 
+from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of
+from lutumpy.adapters.openai.chat.elsewhere import (
+    REASONING_FIELDS,
+    add_reasoning,
+    as_function,
+    fit_message,
+    reasons_told,
+    without_sealed,
+)
+from lutumpy.adapters.openai.chat.spelled_tools import (
+    API,
+    check_model,
+    check_spelled,
+    choices_of,
+    spell_allowed,
+    spell_choice,
+    spell_text_tool,
+    spell_tool,
+)
 from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
@@ -23,35 +42,19 @@ from lutumpy.adapters.openai.history_encoder import (
     long_calls,
     text_and_calls,
 )
-from lutumpy.adapters.openai.offer import (
-    TextShape,
-    ToolKind,
-    offer_fields,
-    offer_key,
-    refuse_tools,
-    text_description,
-    tool_list,
-    tools_beside,
-)
+from lutumpy.adapters.openai.offer import TextShape, offer_fields
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
-from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
-from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
-from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts
+from lutumpy.rules.host_facts import HostFacts
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
-from lutumpy.rules.openai.chat.tools import (
-    NO_TOOLS_MODELS,
-    TOOLS_WITHOUT_REASONING_MODELS,
-    check_tools,
-)
 from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
@@ -65,12 +68,10 @@ __all__ = [
     "ChatEncoder",
     "chat_encoder",
     "chat_fields",
-    "chat_tools",
     "checked_call_ids",
 ]
 
-API = "openai_chat"
-_REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_details", "thought_signature")
+_OWN_KINDS = frozenset({"function", "custom", "function_call"})
 
 
 def chat_fields(
@@ -91,9 +92,8 @@ def chat_fields(
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
-    host = host or UNKNOWN_HOST
-    ids = call_ids or host.call_ids
-    encoder = transcript.encoded(*_ENCODERS[ids])
+    host, key, make_encoder = encoding_for(call_ids, record.host, record.model, host)
+    encoder = transcript.encoded(key, make_encoder)
     in_force = encoder.in_force
     is_same = offer is in_force.same_as and record.output is in_force.output
     if not is_same or record.effort != in_force.effort:
@@ -101,23 +101,23 @@ def chat_fields(
     fields: Fields = {"messages": encoder.entries()}
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
-        text_shape = _spell_text_tool
-    beside = _choices_of(extra) if extra and "tools" in extra else ()
+        text_shape = spell_text_tool
+    beside = choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
         offer,
         API,
-        _spell_tool,
-        _check_tools,
+        spell_tool,
+        check_spelled,
         strict,
-        _spell_choice,
+        spell_choice,
         text_shape,
         CHAT_TOOL_SETTINGS,
-        _spell_allowed,
+        spell_allowed,
         beside,
     )
     if tools:
         if model is not None:
-            _check_model(model, extra or {}, tools)
+            check_model(model, extra or {}, tools)
         fields.update(tools)
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -132,96 +132,37 @@ def chat_fields(
     entries = encoder.fragments
     head = {"tools": fields.get("tools", b""), "instructions": encoder.instructions}
     kept = len(entries) if encoder.permanent is None else encoder.permanent
+    for turn, what, why in encoder.left_out:
+        record.leave_out(turn, what, why)
     record.compare(transcript.sent_requests, head, NO_REWRITES, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields
 
 
-def chat_tools(
-    offer: ToolOffering, strict: bool | None, custom_tools: bool | None
-) -> list[dict[str, Any]]:
-    """The `tools` of a request alone."""
-    text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
-
-    def make() -> list[dict[str, Any]]:
-        return tool_list(
-            offer, API, _spell_tool, _check_tools, strict, text_shape, CHAT_TOOL_SETTINGS
-        )
-
-    return listed_tools(offer, offer_key(API, strict, text_shape), make, _copy_tools)
-
-
-def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    copied: list[dict[str, Any]] = []
-    for tool in tools:
-        kind = tool["type"]  # also the key of its fields, where it isn't a tool of the provider
-        copied.append({**tool, kind: {**tool[kind]}} if kind in tool else {**tool})
-    return copied
-
-
-def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": spec.name, "parameters": schema}
-    if spec.description:
-        function["description"] = spec.description
-    if strict:
-        function["strict"] = True
-    return {"type": "function", "function": function}
-
-
-def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
-    tool: dict[str, Any] = {"name": spec.name, "format": {"type": "text"}}
-    if description := text_description(spec):
-        tool["description"] = description
-    wanted = None if spec.text is None else spec.text.format
-    if wanted is not None:
-        grammar = {"syntax": wanted.syntax, "definition": wanted.definition}
-        tool["format"] = {"type": "grammar", "grammar": grammar}
-    return {"type": "custom", "custom": tool}
-
-
-def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
-    return {"type": kind, kind: {"name": name}}
-
-
-def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tools of `extra` as a choice names them: by type and name [API description]."""
-    found: list[dict[str, Any]] = []
-    for tool in tools_beside(extra):
-        kind = str(tool.get("type"))
-        body = tool.get(kind)
-        if isinstance(body, Mapping) and "name" in body:
-            found.append({"type": kind, kind: {"name": body["name"]}})
-    return found
-
-
-def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    # Nested here, and flat in Responses [API description].
-    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
-
-
-def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
-    return check_tools(body, None)
-
-
-def _check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes]) -> None:
-    """Raise for tools that the model is known to refuse, before anything is sent (rule C9)."""
-    if model.startswith(NO_TOOLS_MODELS):
-        raise InvalidToolConstraints(
-            f"{model} takes no tools on Chat Completions; use OpenAIResponses"
-        )
-    if model.startswith(TOOLS_WITHOUT_REASONING_MODELS) and extra.get("reasoning_effort") != "none":
-        raise InvalidToolConstraints(
-            f"{model} takes tools on Chat Completions only with "
-            "extra={'reasoning_effort': 'none'}; use that, or OpenAIResponses"
-        )
-    if model.startswith("ft:"):
-        refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model))
-
-
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
     """The transcript in its encoded form, for a host with this rule about call ids."""
-    return transcript.encoded(*_ENCODERS[call_ids])
+    _, key, make_encoder = encoding_for(call_ids, None, None, None)
+    return transcript.encoded(key, make_encoder)
+
+
+@lru_cache(maxsize=256)
+def encoding_for(
+    call_ids: CallIds | None, host: str | None, model: str | None, facts: HostFacts | None
+) -> tuple[HostFacts, str, Callable[[], ChatEncoder]]:
+    """The facts of a host, the key that a transcript keeps its encoded form for it under, and what
+    makes one; worked out once for all requests.
+
+    Args:
+        call_ids: The rule about call ids; that of the host if omitted.
+        host: The authority of its address.
+        model: The model that is asked.
+        facts: What is known of the host; by its address if omitted.
+    """
+    destination = destination_of(host, model, facts)
+    ids = call_ids or destination.facts.call_ids
+    key = f"{API}:{ids or ''}{destination.key}"
+    return destination.facts, key, partial(ChatEncoder, ids, destination)
 
 
 def checked_call_ids(call_ids: Any) -> CallIds | None:
@@ -245,13 +186,16 @@ class ChatEncoder(HistoryEncoder):
         call_ids: The host's rule about call ids. It holds for ids of this API's own replies too, as
             they may come from another host. `None` if the host isn't known: then these go back as
             they came, however long they are.
+        destination: Who gets the requests.
     """
 
     __slots__ = ("_held",)
 
     api = API
 
-    def __init__(self, call_ids: CallIds | None = None) -> None:
+    def __init__(
+        self, call_ids: CallIds | None = None, destination: Destination = ANYWHERE
+    ) -> None:
         rule = CALL_ID_RULES[call_ids or "openai"]
         if call_ids is None:
             own_limit = sys.maxsize
@@ -259,7 +203,7 @@ class ChatEncoder(HistoryEncoder):
             own_limit = 0  # its rule is not about the length alone, so every id is looked at
         else:
             own_limit = rule.limit
-        super().__init__(rule, own_limit)
+        super().__init__(rule, own_limit, destination)
         # An assistant's message with more calls than one may have. It waits for the results.
         self._held: dict[str, Any] | None = None
 
@@ -328,7 +272,7 @@ class ChatEncoder(HistoryEncoder):
         found: list[bytes] = []
         for entry in entries:
             message = json_values.decode(entry)
-            for key in _REASONING_KEYS:
+            for key in REASONING_FIELDS:
                 message.pop(key, None)
             found.append(encode(message))
         return tuple(found)
@@ -356,6 +300,22 @@ class ChatEncoder(HistoryEncoder):
             self.fragments.append(turn.native)
             return
         message = json_values.decode(turn.native)
+        self._mend_calls(message, misnamed, long, with_long_id, has_legacy=has_legacy)
+        if turn.reasoning_dropped:
+            for key in REASONING_FIELDS:
+                message.pop(key, None)
+        self._put_or_hold(message, turn.calls)
+
+    def _mend_calls(
+        self,
+        message: dict[str, Any],
+        misnamed: Sequence[CallBlock],
+        long: Sequence[CallBlock],
+        with_long_id: Sequence[CallBlock],
+        *,
+        has_legacy: bool,
+    ) -> None:
+        """Give calls the names, arguments and ids that the API takes back."""
         for call in misnamed:
             name = self._sent_name(call.name)
             if has_legacy:
@@ -370,10 +330,52 @@ class ChatEncoder(HistoryEncoder):
             message["tool_calls"][call.position]["id"] = self._ids(call.id)
         if has_legacy:
             del message["tool_calls"]
-        if turn.reasoning_dropped:
-            for key in _REASONING_KEYS:
-                message.pop(key, None)
+
+    def _replay_elsewhere(self, turn: AssistantTurn) -> None:
+        message: dict[str, Any] = json_values.decode(turn.native)
+        if any(call.kind not in _OWN_KINDS for call in turn.calls):
+            self._project_elsewhere(turn)
+            return
+        has_legacy = any(c.kind == "function_call" and c.position == 0 for c in turn.calls)
+        placed = [call for call in turn.calls if call.position >= 0]
+        long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
+        foreign_ids = [] if has_legacy or self._keeps_ids else placed
+        misnamed = self._misnamed_calls(turn)
+        self._mend_calls(message, misnamed, long, foreign_ids, has_legacy=has_legacy)
+        message = self._fit(message, turn)
+        if not self.destination.facts.custom_tools and not has_legacy:
+            for call in placed:
+                if call.kind == "custom":
+                    calls = message["tool_calls"]
+                    calls[call.position] = as_function(calls[call.position], call)
         self._put_or_hold(message, turn.calls)
+
+    def _fit(self, message: dict[str, Any], turn: AssistantTurn) -> dict[str, Any]:
+        """A message of somebody else as the destination takes it."""
+        facts = self.destination.facts
+        if self.destination.is_own(turn):
+            fitted, left = without_sealed(message)
+            is_read = False
+            why = "only the model that sealed it can open it"
+        else:
+            fitted, left = fit_message(message, facts)
+            is_read = not turn.reasoning_dropped and add_reasoning(fitted, turn, facts)
+            why = "a field of the host that said it, or sealed for that"
+        for name in reasons_told(left, is_read=is_read):
+            self._leave_out(name, why)
+        return fitted
+
+    def _fit_entries(self, turn: AssistantTurn, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        if self.destination.can_open(turn):
+            return entries
+        found: list[bytes] = []
+        for entry in entries:
+            message = json_values.decode(entry)
+            if message.get("role") == "assistant":
+                fitted = self._fit(message, turn)
+                entry = encode(fitted) if fitted != message else entry
+            found.append(entry)
+        return tuple(found)
 
     def _project(self, turn: AssistantTurn) -> None:
         parts = text_and_calls(turn)
@@ -387,6 +389,8 @@ class ChatEncoder(HistoryEncoder):
         }
         if calls:
             message["tool_calls"] = [self._project_call(call) for call in calls]
+        if self.destination.facts.reasoning_field is not None and not turn.reasoning_dropped:
+            add_reasoning(message, turn, self.destination.facts)
         self._put_or_hold(message, calls)
 
     def _project_call(self, call: CallBlock) -> dict[str, Any]:
@@ -447,10 +451,3 @@ def _text_of_result(
         text: str = texts[0]["text"]
         return text
     return texts or ""
-
-
-_ENCODERS: Mapping[CallIds | None, tuple[str, Callable[[], ChatEncoder]]] = {
-    None: (API, ChatEncoder),
-    **{name: (f"{API}:{name}", partial(ChatEncoder, name)) for name in CALL_ID_RULES},
-}
-"""For each rule about call ids: the key that a transcript keeps its encoder under, the encoder."""

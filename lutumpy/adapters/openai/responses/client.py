@@ -17,6 +17,7 @@ from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, p
 from lutumpy.adapters.openai.responses.encode import (
     API,
     ResponsesEncoder,
+    encoding_for,
     responses_fields,
     responses_tools,
 )
@@ -62,7 +63,8 @@ class OpenAIResponses(OpenAIModel):
         return takes_tool_search(self.model)
 
     def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
-        return partial(responses_fields, custom_tools=custom_tools)
+        # What its address says of the host needn't be looked up by its value each time.
+        return partial(responses_fields, custom_tools=custom_tools, host=self._host)
 
     @staticmethod
     def request(
@@ -90,7 +92,6 @@ class OpenAIResponses(OpenAIModel):
             DeclarationError: a tool asks to be strict, and its schema has no strict form.
         """
         for_encoder = encoder_options(API, options, OpenAIResponses._with_output)
-        for_encoder.pop("host", None)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
         fields = responses_fields(transcript, checked, stream=stream, **for_encoder)
@@ -103,7 +104,7 @@ class OpenAIResponses(OpenAIModel):
 
         Unlike `request`, it takes a transcript that has nothing to answer.
         """
-        return history_list(checked_transcript(transcript).encoded(API, ResponsesEncoder).history())
+        return history_list(_encoder_of(transcript).history())
 
     @staticmethod
     def system(transcript: Transcript) -> str | None:
@@ -111,7 +112,7 @@ class OpenAIResponses(OpenAIModel):
 
         System messages that were pushed are items of `messages`.
         """
-        encoder = checked_transcript(transcript).encoded(API, ResponsesEncoder)
+        encoder = _encoder_of(transcript)
         if not encoder.instructions:
             return None
         instructions: str = json_values.decode(encoder.instructions)
@@ -183,3 +184,8 @@ def _error_of(reply: dict[str, Any], request_id: str | None) -> AdapterError:
         # The reply says what a failed request cost and what its id is.
         error.partial = replace(decode_response(reply, request_id), cut=True)
     return error
+
+
+def _encoder_of(transcript: Transcript) -> ResponsesEncoder:
+    """The transcript as it came, for nobody in particular."""
+    return checked_transcript(transcript).encoded(*encoding_for(None, None, None))

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of
 from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
@@ -29,10 +31,11 @@ from lutumpy.adapters.openai.offer import (
     tools_beside,
 )
 from lutumpy.adapters.openai.parts import cut_output, responses_part
+from lutumpy.adapters.openai.responses.elsewhere import fit_items
 from lutumpy.adapters.openai.responses.item_ids import fit_ids
+from lutumpy.adapters.openai.responses.outputs import CALLED_BY_PROGRAMS, output_item
 from lutumpy.adapters.openai.responses.tool_search import (
     declared_offer,
-    found_definitions,
     loaded_names,
     search_tool,
 )
@@ -41,22 +44,21 @@ from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.items import (
-    APPROVED,
     AssistantTurn,
     CallBlock,
-    ImagePart,
     Message,
     ResultBlock,
     TextPart,
 )
-from lutumpy.core.tool_specs import SEARCH_CALL, ToolOffering, ToolSpec
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
+from lutumpy.rules.host_facts import HostFacts
 from lutumpy.rules.openai.custom_tools import takes_custom_tools
-from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.limits import MAX_ARGUMENTS
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
 from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
@@ -87,11 +89,12 @@ def responses_fields(
     extra: Mapping[str, Any] | None = None,
     record: RequestRecord,
     custom_tools: bool | None = None,
+    host: HostFacts | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped:
         transcript.refuse_dropped()
-    encoder = transcript.encoded(API, ResponsesEncoder)
+    encoder = transcript.encoded(*encoding_for(record.host, record.model, host))
     in_force = encoder.in_force
     is_same = offer is in_force.same_as and record.output is in_force.output
     if not is_same or record.effort != in_force.effort:
@@ -140,10 +143,28 @@ def responses_fields(
     entries = encoder.fragments
     head = {"tools": fields.get("tools", b""), "instructions": encoder.instructions}
     kept = len(entries) if encoder.permanent is None else encoder.permanent
+    for turn, what, why in encoder.left_out:
+        record.leave_out(turn, what, why)
     record.compare(transcript.sent_requests, head, NO_REWRITES, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields
+
+
+@lru_cache(maxsize=256)
+def encoding_for(
+    host: str | None, model: str | None, facts: HostFacts | None
+) -> tuple[str, Callable[[], ResponsesEncoder]]:
+    """The key that a transcript keeps its encoded form for a host under, and what makes one; worked
+    out once for all requests.
+
+    Args:
+        host: The authority of its address.
+        model: The model that is asked.
+        facts: What is known of the host; by its address if omitted.
+    """
+    destination = destination_of(host, model, facts)
+    return f"{API}{destination.key}", partial(ResponsesEncoder, destination)
 
 
 def responses_tools(
@@ -234,14 +255,19 @@ def _spell_allowed(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class ResponsesEncoder(HistoryEncoder):
-    """The input items of a transcript."""
+    """The input items of a transcript.
+
+    Args:
+        destination: Who gets the requests.
+    """
 
     __slots__ = ("_callers", "_item_ids", "loaded")
 
     api = API
 
-    def __init__(self) -> None:
-        super().__init__(_CALL_IDS, MAX_CALL_ID)  # no host is known to take a longer one back
+    def __init__(self, destination: Destination = ANYWHERE) -> None:
+        # No host is known to take a longer id back.
+        super().__init__(_CALL_IDS, MAX_CALL_ID, destination)
         self._item_ids: set[str] = set()
         # The names of the tools that outputs of searches have brought.
         self.loaded: set[str] = set()
@@ -339,6 +365,34 @@ class ResponsesEncoder(HistoryEncoder):
         items = fit_ids(items, self._item_ids)
         self.fragments.extend([encode(item) for item in items])
 
+    def _replay_elsewhere(self, turn: AssistantTurn) -> None:
+        self._callers = {}
+        if any(call.kind not in _EVERYWHERE for call in turn.calls):
+            self._project_elsewhere(turn)
+            return
+        items: list[dict[str, Any]] = json_values.decode(turn.native)
+        long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
+        for call in self._misnamed_calls(turn):
+            items[call.position]["name"] = self._sent_name(call.name)
+        for call in long:
+            items[call.position]["input" if call.kind == "custom" else "arguments"] = cut_call(call)
+        for call in turn.calls:
+            if call.position >= 0 and "call_id" in items[call.position]:
+                items[call.position]["call_id"] = self._sent_id(call.id)
+        self.fragments.extend([encode(item) for item in self._fit(items)])
+
+    def _fit(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        fitted, left = fit_items(items)
+        for kind in left:
+            self._leave_out(kind, "sealed for the host that said it, or known to that alone")
+        return fitted
+
+    def _fit_entries(self, turn: AssistantTurn, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        if self.destination.can_open(turn):
+            return entries
+        items = [json_values.decode(entry) for entry in entries]
+        return tuple([encode(item) for item in self._fit(items)])
+
     def _project(self, turn: AssistantTurn) -> None:
         self._callers = {}
         for part in text_and_calls(turn):
@@ -358,94 +412,16 @@ class ResponsesEncoder(HistoryEncoder):
         for result in results:
             call_id = self._sent_id(result.call_id)
             # Another API's call was sent as a function's, whatever it was there.
-            item = _output_item(result, call_id, result.kind if self._own else "function")
+            item = output_item(result, call_id, result.kind if self._own else "function")
             if item["type"] == "tool_search_output":
                 self.loaded |= {tool["name"] for tool in item["tools"]}
-            if call_id in self._callers and result.kind in _CALLED_BY_PROGRAMS:
+            if call_id in self._callers and result.kind in CALLED_BY_PROGRAMS:
                 item["caller"] = self._callers[call_id]
             self._put(item)
 
 
-# One white pixel, as PNG.
-_EMPTY_PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4"
-    "DwABAQEAHLCMmQAAAABJRU5ErkJggg=="
-)
-# Kinds of calls that a program of the provider may make: their outputs have a field `caller`.
-_CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patch_call"})
-
-
-def _output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
-    """A result as the item that answers this kind of call [OpenAI's API description]."""
-    if kind == SEARCH_CALL and (tools := found_definitions(result)) is not None:
-        return {
-            "type": "tool_search_output",
-            "call_id": call_id,
-            "execution": "client",
-            "status": "completed",
-            "tools": tools,
-        }
-    if kind in ("function", "custom", SEARCH_CALL):
-        # A tool search may be answered like a function [recorded]; its own output takes no text.
-        word = "custom_tool" if kind == "custom" else "function"
-        output: Any = result.content
-        if not isinstance(output, str):
-            output = [responses_part(part) for part in output] or ""
-        elif len(output) > MAX_TEXT_PART:
-            output = cut_output(output)
-        return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
-    failed = result.status != "ok"
-    text = cut_output(result.text)
-    if kind == "mcp_approval_request":
-        # Only the one text that approves a call approves it; whatever else stands here, as the
-        # library's own answer to a call that nobody was asked about, refuses it.
-        answer: dict[str, Any] = {
-            "type": "mcp_approval_response",
-            "approval_request_id": call_id,
-            "approve": not failed and text == APPROVED,
-        }
-        return answer if answer["approve"] else {**answer, "reason": text}
-    if kind == "shell_call":
-        written = {
-            "stdout": "" if failed else text,
-            "stderr": text if failed else "",
-            "outcome": {"type": "exit", "exit_code": 1 if failed else 0},
-        }
-        return {"type": "shell_call_output", "call_id": call_id, "output": [written]}
-    if kind == "apply_patch_call":
-        status = "failed" if failed else "completed"
-        return {
-            "type": "apply_patch_call_output",
-            "call_id": call_id,
-            "status": status,
-            "output": text,
-        }
-    if kind == "computer_call":
-        return _computer_output(result, call_id, failed=failed)
-    if kind == "local_shell_call":
-        return {"type": f"{kind}_output", "id": call_id, "call_id": call_id, "output": text}
-    # A kind that nobody knows: all kinds but the search for tools name their outputs like this.
-    return {"type": f"{kind}_output", "call_id": call_id, "output": text}
-
-
-def _computer_output(result: ResultBlock, call_id: str, *, failed: bool) -> dict[str, Any]:
-    """The output of a computer call, which takes a picture and no text.
-
-    It is the result's own, if it has one. Otherwise, the call has failed: the picture is empty, and
-    the status says that it is incomplete [API description]. A missing address is refused [report:
-    "Invalid 'input[N].output.image_url'. Expected a valid URL"].
-    """
-    parts = () if isinstance(result.content, str) else result.content
-    pictures = [responses_part(part) for part in parts if isinstance(part, ImagePart)]
-    shown = next((part["image_url"] for part in pictures if part.get("image_url")), None)
-    output = {"type": "computer_screenshot", "image_url": shown or _EMPTY_PICTURE}
-    status = "incomplete" if failed or shown is None else "completed"
-    return {
-        "type": "computer_call_output",
-        "call_id": call_id,
-        "output": output,
-        "status": status,
-    }
+# Kinds of calls that every host of the API knows.
+_EVERYWHERE = frozenset({"function", "custom"})
 
 
 def _without_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

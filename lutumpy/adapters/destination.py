@@ -1,0 +1,108 @@
+"""Where a request goes, and what of earlier turns may go there (rules OR2 and OR3).
+
+A turn knows its origin: API, host and model. What its host has beside the API's schema goes back to
+that host alone, and what is sealed only to who can open it.
+"""
+
+# What a turn has                   | goes to
+# ----------------------------------+-------------------------------------------------------------
+# what the API's schema knows       | every host of the API
+# a field of its host's own         | that host; where either host isn't known, the same model
+# what is sealed                    | the same, and at a host of many makers' models the same model
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+
+from lutumpy.core.items import AssistantTurn
+from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts, facts_of, is_same_service
+
+__all__ = ["ANYWHERE", "Destination", "destination_of", "tell_left_out"]
+
+# What a name ends with that says which release of a model answers: a date, or the newest.
+_RELEASE = re.compile(r"-(?:\d{8}|\d{4}-\d\d-\d\d|latest|0)\Z")
+
+_log = logging.getLogger("lutumpy.prefix")
+
+
+class Destination:
+    """Who gets a request.
+
+    Attributes:
+        host: The authority of its address; `None` where it isn't known.
+        model: The model that is asked; `None` where it isn't known.
+        facts: What is known of the host.
+        key: Tells it from other destinations, in the name of an encoded form.
+    """
+
+    __slots__ = ("facts", "host", "key", "model")
+
+    def __init__(self, host: str | None, model: str | None, facts: HostFacts, key: str) -> None:
+        self.host: str | None = host
+        self.model: str | None = model
+        self.facts: HostFacts = facts
+        self.key: str = key
+
+    def is_own(self, turn: AssistantTurn) -> bool:
+        """Whether the host has said this turn, so that it takes back all of it that it can read."""
+        origin = turn.origin
+        host = None if origin is None else origin.host
+        if host is None or self.host is None:
+            return self._is_same_model(turn)
+        return is_same_service(host, self.host)
+
+    def can_open(self, turn: AssistantTurn) -> bool:
+        """Whether what the turn has sealed can be opened here."""
+        if not self.is_own(turn):
+            return False
+        return not self.facts.many_makers or self._is_same_model(turn)
+
+    def _is_same_model(self, turn: AssistantTurn) -> bool:
+        """Whether it is the same model, as far as that is known."""
+        by = turn.model if turn.origin is None else turn.origin.model
+        if by is None or self.model is None:
+            return True
+        one, other = _RELEASE.sub("", by), _RELEASE.sub("", self.model)
+        return one.startswith(other) or other.startswith(one)
+
+    def describe(self) -> str:
+        """Its host or, where that isn't known, its model."""
+        return self.host or self.model or "an unknown host"
+
+
+ANYWHERE = Destination(None, None, UNKNOWN_HOST, "")
+"""A destination of which nothing is known: everything goes as it came."""
+
+
+@lru_cache(maxsize=256)
+def destination_of(
+    host: str | None, model: str | None, facts: HostFacts | None = None
+) -> Destination:
+    """A destination, the same object for the same arguments.
+
+    Args:
+        host: The authority of its address.
+        model: The model that is asked.
+        facts: What is known of the host; by its address if omitted.
+    """
+    if host is None and model is None and facts is None:
+        return ANYWHERE
+    known = facts_of(host)
+    given = known if facts is None else facts
+    key = f":{host or ''}:{model or ''}"
+    return Destination(host, model, given, key if given is known else f"{key}:{given!r}")
+
+
+def tell_left_out(destination: Destination, turn: int, what: str, why: str) -> tuple[int, str, str]:
+    """A receipt for what a request to a destination doesn't hold; it is in the log as well.
+
+    Args:
+        destination: Where the request goes.
+        turn: The turn that has it, as an index into `turns()` of the transcript.
+        what: What it is.
+        why: Why it doesn't go.
+    """
+    _log.info("%s of turn %d doesn't go to %s: %s", what, turn, destination.describe(), why)
+    return turn, what, why

@@ -10,12 +10,18 @@ import pytest
 from composed import PNG
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.bedrock import messages, order
+from lutumpy.doctor.bedrock import messages
 from lutumpy.doctor.bedrock.spelling import ConverseSpelling
+from lutumpy.doctor.block_order import (
+    mend_calls_last_of,
+    mend_order_of,
+    mend_reasoning_first_of,
+)
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.catalogue import is_vendor_only
+from lutumpy.rules.bedrock.wire import WIRE
 
 API = "bedrock_converse"
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -444,8 +450,8 @@ def test_a_problem_that_another_repair_has_solved_is_left() -> None:
     editor = Editor(copy.deepcopy(history))
     messages.mend_content(editor, problem_at(0, "content"))
     messages.join_neighbours(editor, [problem_at(1), problem_at(0), problem_at("x")])
-    order.mend_order(editor, [problem_at(2), problem_at("x"), problem_at(7)])
-    order.mend_reasoning_first(editor, [problem_at(1), problem_at("x")])
+    mend_order_of(WIRE)(editor, [problem_at(2), problem_at("x"), problem_at(7)])
+    mend_reasoning_first_of(WIRE, ("reasoningContent",))(editor, [problem_at(1), problem_at("x")])
     assert (editor.repairs, editor.document) == ([], history)
 
 
@@ -459,7 +465,7 @@ def test_neighbours_without_blocks_are_left_for_the_next_pass() -> None:
 def test_blocks_that_stand_before_the_calls_stay() -> None:
     history = [ASK, assistant({"text": "I look."}, use("a"), {"image": {}})]
     editor = Editor(copy.deepcopy(history))
-    order.mend_calls_last(editor, [problem_at(1), problem_at(0), problem_at("x")])
+    mend_calls_last_of(WIRE)(editor, [problem_at(1), problem_at(0), problem_at("x")])
     assert editor.repairs == []
 
 

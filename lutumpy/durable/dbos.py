@@ -55,8 +55,11 @@ __all__ = ["DbosRunner", "serve_dbos"]
 T = TypeVar("T")
 
 _ENDED = {"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"}
-_FIRST_LOOK = 0.05
-_LAST_LOOK = 1.0
+# How long is waited for the next look at a call: a tenth of the time that it has taken so far. So
+# whoever waits learns of its end late by a tenth at most, and a long call isn't asked about often.
+_SHORTEST_PAUSE = 0.01
+_LONGEST_PAUSE = 1.0
+_PART_OF_TIME = 0.1
 _LOWEST_SQLITE = (3, 42)
 _KEPT_OPEN = "the round stays open in the store, and the next run finds what was queued"
 
@@ -70,7 +73,9 @@ class DbosRunner:
     the work of a killed worker when one with the same executor id and the same application version
     is started, so give workers a fixed `executor_id` and `application_version`.
 
-    Cancelling the loop leaves its calls on the queue, as killing it would.
+    Cancelling the loop cancels its calls in DBOS, which lets a running step end: a `once` call that
+    gave no result is `maybe_executed` then, and the next run resumes the others. Killing it leaves
+    them on the queue, where the next run finds them.
 
     Args:
         queue: The name of the queue.
@@ -131,7 +136,10 @@ class _Dbos:
         from dbos import DBOS
 
         self._queue = queue
-        self._list: Callable[..., Any] = (client or DBOS).list_workflows
+        home: Any = client or DBOS
+        self._list: Callable[..., Any] = home.list_workflows
+        self._cancel: Callable[..., Any] = home.cancel_workflow
+        self._resume: Callable[..., Any] = home.resume_workflow
         self._enqueue: Callable[..., Any] = (
             DBOS.enqueue_workflow_with_options if client is None else client.enqueue
         )
@@ -151,17 +159,28 @@ class _Dbos:
         }
         # An id that is there already is found, and nothing is queued.
         await self._ask(partial(self._enqueue, options, ticket.dump()))
-        pause = _FIRST_LOOK
+        began, was_resumed = anyio.current_time(), ticket.effect == "once"
         while True:
+            pause = _PART_OF_TIME * (anyio.current_time() - began)
+            await anyio.sleep(min(max(pause, _SHORTEST_PAUSE), _LONGEST_PAUSE))
             found = await self._find(ticket)
             if found is None:
                 return lost(ticket, "The engine that should have run the tool has forgotten it.")
             if found.status == "SUCCESS":
                 return read_outcome(found.output, ticket)
-            if found.status in _ENDED:
+            if found.status == "CANCELLED" and not was_resumed:
+                # By an earlier run, when that was cancelled.
+                await self._ask(partial(self._resume, engine_id(ticket), queue_name=self._queue))
+            elif found.status in _ENDED:
                 return lost(ticket, "The tool was stopped before it gave an answer.")
-            await anyio.sleep(pause)
-            pause = min(_LAST_LOOK, pause * 1.5)
+            was_resumed = True
+
+    async def stop(self, ticket: CallTicket) -> ExecutionResult | None:
+        found = await self._find(ticket)
+        if found is not None and found.status == "SUCCESS":
+            return read_outcome(found.output, ticket)
+        await self._ask(partial(self._cancel, engine_id(ticket)))
+        return None
 
     async def _find(self, ticket: CallTicket) -> Any:
         ids = [engine_id(ticket)]

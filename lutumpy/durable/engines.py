@@ -13,9 +13,14 @@
 #                                       by another runner before this one was chosen
 #
 # Calls of other effects are submitted to the engine each time; it runs them again or finds them.
+#
+# A run that is cancelled stops its calls on the engine, and records `maybe_executed` for those of
+# effect `once` that gave no result (rule P19). One whose conversation another process has taken
+# over stops nothing: that process waits for the same calls.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -29,6 +34,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["Engine", "engine_id", "lost", "read_outcome", "run_in_worker", "run_on_engine"]
+
+logger: logging.Logger = logging.getLogger("lutumpy.durable")
+
+_SECONDS_TO_STOP = 5.0
 
 WORKFLOW = "lutumpy.call"
 """The name under which engines know the run of a call."""
@@ -47,7 +56,14 @@ class Engine(Protocol):
         ...
 
     async def run(self, ticket: CallTicket) -> ExecutionResult:
-        """Find the call or begin it, and wait for what comes of it."""
+        """Find the call or begin it, and wait for what comes of it.
+
+        A call of another effect than `once` that was stopped before is begun again.
+        """
+        ...
+
+    async def stop(self, ticket: CallTicket) -> ExecutionResult | None:
+        """Stop the call if it has not ended; its result where it has."""
         ...
 
 
@@ -64,27 +80,65 @@ async def run_on_engine(
     Raises:
         EngineError: the engine can't be reached. `TakenOverError`: another process has the
             conversation. What was submitted to the engine goes on there, and is found again.
+        BaseException: it was cancelled; what was submitted is stopped, as far as that goes.
     """
     results: dict[str, ExecutionResult] = {}
+    submitted: dict[str, CallTicket] = {}
     failed: list[Exception] = []
 
     async def run(ticket: CallTicket) -> None:
         try:
-            results[ticket.call_id] = await _run_call(engine, ticket, journal)
+            results[ticket.call_id] = await _run_call(engine, ticket, journal, submitted)
         except Exception as error:
             # One error, not a group of them: each would say the same of the engine.
             failed.append(error)
             group.cancel_scope.cancel()
 
-    async with anyio.create_task_group() as group:
-        for ticket in tickets:
-            group.start_soon(run, ticket)
+    try:
+        async with anyio.create_task_group() as group:
+            for ticket in tickets:
+                group.start_soon(run, ticket)
+    except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
+        running = [each for call_id, each in submitted.items() if call_id not in results]
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_SECONDS_TO_STOP):
+            await _stop_calls(engine, running, journal)
+        raise
     if failed:
         raise failed[0]
     return [results[ticket.call_id] for ticket in tickets]
 
 
-async def _run_call(engine: Engine, ticket: CallTicket, journal: RoundJournal) -> ExecutionResult:
+async def _stop_calls(engine: Engine, running: Sequence[CallTicket], journal: RoundJournal) -> None:
+    """Stop calls on an engine, and record what is known of them; what goes wrong is logged."""
+
+    async def stop(ticket: CallTicket) -> None:
+        result: ExecutionResult | None = None
+        try:
+            result = await engine.stop(ticket)
+        except Exception as error:
+            logger.warning("the call %s could not be stopped: %s", ticket.call_id, error)
+        if result is None and ticket.effect == "once":
+            result = lost(ticket, "The run was cancelled before the tool gave an answer.")
+        try:
+            if result is not None:
+                await journal.end(ticket, result)
+        except Exception as error:
+            logger.warning("the call %s could not be recorded: %s", ticket.call_id, error)
+
+    try:
+        is_ours = await journal.is_held()
+    except Exception as error:
+        logger.warning("calls on the engine go on there: %s", error)
+        return
+    if is_ours:
+        async with anyio.create_task_group() as group:
+            for ticket in running:
+                group.start_soon(stop, ticket)
+
+
+async def _run_call(
+    engine: Engine, ticket: CallTicket, journal: RoundJournal, submitted: dict[str, CallTicket]
+) -> ExecutionResult:
     known = await journal.known(ticket)
     if known is not None:
         return as_execution_result(known)
@@ -93,6 +147,7 @@ async def _run_call(engine: Engine, ticket: CallTicket, journal: RoundJournal) -
     if is_new and not await journal.mark(ticket):
         result = lost(ticket, "The engine that should have run the tool knows nothing of it.")
     else:
+        submitted[ticket.call_id] = ticket
         result = await engine.run(ticket)
     await journal.end(ticket, result)
     return result

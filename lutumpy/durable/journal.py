@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from lutumpy import CallTicket, ToolResult
+from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
 from lutumpy.durable.store import SessionStore
@@ -91,6 +91,14 @@ class StoreJournal:
         """Insert the marker of a call; see `RoundJournal.mark`."""
         claim = self._conversation.claim
         return await self._conversation.store.begin(claim, record_name(ticket))
+
+    async def is_held(self) -> bool:
+        """Whether the conversation is still this process's; its lease is renewed then."""
+        try:
+            await self._conversation.store.renew(self._conversation.claim)
+        except TakenOverError:
+            return False
+        return True
 
     def token(self) -> dict[str, JsonValue]:
         """What a worker in another process needs for `of_token`, as JSON values."""

@@ -41,6 +41,10 @@ class RoundJournal(CallJournal, Protocol):
         """
         ...
 
+    async def is_held(self) -> bool:
+        """Whether the conversation is still this process's."""
+        ...
+
     def token(self) -> dict[str, JsonValue]:
         """What a worker needs to write to this journal; see `StoreJournal.of_token`."""
         ...

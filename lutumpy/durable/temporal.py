@@ -51,7 +51,9 @@ class TemporalRunner:
     again on another worker, with the same key. How many calls run at once, where, and at which
     rate is set at the workers and the task queue.
 
-    Cancelling the loop leaves its workflows running, as killing it would: the next run finds them.
+    Cancelling the loop cancels its workflows, and the tools in them: a `once` call that gave no
+    result is `maybe_executed` then, and the next run begins the others again. Killing it leaves
+    them running, and the next run finds them.
 
     Args:
         client: A client of the SDK. Its data converter sees JSON values only.
@@ -134,6 +136,19 @@ class _Temporal:
             if error.status == RPCStatusCode.NOT_FOUND:
                 return lost(ticket, "The engine that ran the tool has forgotten it.")
             raise _unreachable(error) from error
+
+    async def stop(self, ticket: CallTicket) -> ExecutionResult | None:
+        from temporalio.client import WorkflowExecutionStatus
+        from temporalio.service import RPCError
+
+        handle = self._client.get_workflow_handle(engine_id(ticket))
+        try:
+            if (await handle.describe()).status == WorkflowExecutionStatus.COMPLETED:
+                return read_outcome(await handle.result(), ticket)
+            await handle.cancel()
+        except (RPCError, RuntimeError) as error:
+            raise _unreachable(error) from error
+        return None
 
     async def _find_or_start(self, ticket: CallTicket) -> WorkflowHandle[Any, Any]:
         from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy

@@ -72,6 +72,8 @@ class Engine:
         self.began: list[str] = []
         self.reachable = True
         self.slow: float = 0
+        self.is_lost = False
+        self.stopped: list[str] = []
 
     async def has(self, ticket: CallTicket) -> bool:
         await self._reach()
@@ -83,8 +85,18 @@ class Engine:
         if name not in self.began:
             self.began.append(name)
             self.ended[name] = await run_in_worker(ticket.dump(), Desk, dispatcher(self.ledger))
+        if self.is_lost:
+            await anyio.sleep(0.1)  # meanwhile the others end
+            raise EngineError("it was there a moment ago")
         await anyio.sleep(self.slow)
         return read_outcome(self.ended[name], ticket)
+
+    async def stop(self, ticket: CallTicket) -> ExecutionResult | None:
+        await self._reach()
+        self.stopped.append(ticket.call_id)
+        if ticket.effect == "read":  # as if the others hadn't ended
+            return read_outcome(self.ended[engine_id(ticket)], ticket)
+        return None
 
     async def _reach(self) -> None:
         await anyio.lowlevel.checkpoint()
@@ -123,11 +135,11 @@ def test_a_second_loop_finds_what_the_first_one_began_P9(backend: str) -> None:
     async def main() -> None:
         store, ledger = await new_store(), Ledger()
         engine = Engine(ledger)
-        engine.slow = math.inf
+        engine.is_lost = True
         llm = Model(SCRIPT)
-        with anyio.move_on_after(0.2):
+        with pytest.raises(EngineError):
             await make_loop(store, llm, ledger, runner=Runner(engine)).run(SCOPE)
-        engine.slow = 0
+        engine.is_lost = False
         await make_loop(store, llm, ledger, runner=Runner(engine)).run(SCOPE)
         assert [status for status, _ in results(await store.session(SCOPE))] == ["ok"] * 3
         assert sorted(ledger.done) == ["charge 5", "look cat", "save note"]
@@ -140,9 +152,9 @@ def test_a_marked_call_that_the_engine_doesn_t_know_is_not_begun_P7(backend: str
     async def main() -> None:
         store, ledger = await new_store(), Ledger()
         engine = Engine(ledger)
-        engine.slow = math.inf
+        engine.is_lost = True
         llm = Model(SCRIPT)
-        with anyio.move_on_after(0.2):
+        with pytest.raises(EngineError):
             await make_loop(store, llm, ledger, runner=Runner(engine)).run(SCOPE)
         fresh = Engine(ledger)  # a server that was set up anew
         await make_loop(store, llm, ledger, runner=Runner(fresh)).run(SCOPE)
@@ -152,6 +164,63 @@ def test_a_marked_call_that_the_engine_doesn_t_know_is_not_begun_P7(backend: str
         assert ledger.count("charge 5") == 1
         assert ledger.count("look cat") == 2
         assert [call.metadata.id for call in await store.unresolved(SCOPE)] == ["p1"]
+
+    go(backend, main)
+
+
+def test_a_cancelled_run_stops_its_calls_and_records_what_may_have_run_P19(backend: str) -> None:
+    async def main() -> None:
+        store, ledger = await new_store(), Ledger()
+        engine = Engine(ledger)
+        engine.slow = math.inf
+        llm = Model(SCRIPT)
+        loop = make_loop(store, llm, ledger, runner=Runner(engine))
+        with anyio.move_on_after(0.2):
+            await loop.run(SCOPE)
+        assert sorted(engine.stopped) == ["l1", "p1", "s1"]
+        assert [call.metadata.id for call in await store.unresolved(SCOPE)] == ["p1"]
+        claim = await store.claim(SCOPE)
+        assert isinstance(claim, Claim)
+        kept = {name for name in claim.records if name.startswith("call:")}
+        assert kept == {"call:l1", "call:p1"}
+        await store.release(claim)
+        engine.slow = 0
+        await loop.run(SCOPE)
+        said = results(await store.session(SCOPE))
+        assert [status for status, _ in said] == ["ok", "error", "ok"]
+        assert "was cancelled before the tool gave an answer" in said[1][1]
+
+    go(backend, main)
+
+
+@pytest.mark.parametrize("fault", ["taken over", "unreachable", "store"])
+def test_what_can_t_be_stopped_goes_on_and_is_not_forgotten_P4_P19(
+    backend: str, fault: str
+) -> None:
+    async def main() -> None:
+        store, ledger = await new_store(), Ledger()
+        engine = Engine(ledger)
+        engine.slow = math.inf
+        renew, record = store.renew, store.record
+
+        async def fail(*args: Any, **options: Any) -> Any:
+            raise ConnectionError("the database is gone")
+
+        loop = make_loop(store, Model(SCRIPT), ledger, runner=Runner(engine))
+        async with anyio.create_task_group() as group:
+            group.start_soon(loop.run, SCOPE)
+            await anyio.sleep(0.2)
+            if fault == "taken over":
+                await store.break_lease(SCOPE, by="ann")
+            elif fault == "unreachable":
+                engine.reachable = False
+            else:
+                store.renew = store.record = fail
+            group.cancel_scope.cancel()
+        store.renew, store.record = renew, record
+        assert engine.stopped == []
+        unresolved = [call.metadata.id for call in await store.unresolved(SCOPE)]
+        assert unresolved == (["p1"] if fault == "unreachable" else [])
 
     go(backend, main)
 

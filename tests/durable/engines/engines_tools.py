@@ -76,10 +76,20 @@ async def save(title: str, *, notes: Skip[Notes], key: Skip[IdempotencyKey]) -> 
     return f"saved {title}"
 
 
+@tool_fn(effect="idempotent", timeout=60)
+async def wait(seconds: float, *, notes: Skip[Notes], key: Skip[IdempotencyKey]) -> str:
+    """Wait for a while."""
+    notes.write("wait", key=str(key))
+    await anyio.sleep(seconds)
+    notes.write("waited")
+    return "waited"
+
+
 class Desk(Toolset):
     look = tool(look)
     charge = tool(charge)
     save = tool(save)
+    wait = tool(wait)
 
 
 @tool_fn(effect="once", name="charge")

@@ -18,7 +18,7 @@ from durable_toolkit import ANSWER, call, calls, results
 from engines_toolkit import Site
 from engines_tools import Desk, dispatcher
 
-from lutumpy import Session
+from lutumpy import Session, TakenOverError
 from lutumpy.durable import Answered, LocalRunner
 from lutumpy.errors import EngineError
 
@@ -40,6 +40,20 @@ async def session_of(site: Site) -> Session:
 def shown(session: Session) -> Any:
     """The transcript, without what is measured."""
     return json.loads(json.dumps(session.dump()["items"]))
+
+
+async def lose(site: Site, script: Any) -> None:
+    """A run that loses its conversation while it waits for the first payment."""
+    loop = site.loop(script, await site.runner(), lease=0.5)
+
+    async def break_lease() -> None:
+        await site.notes.wait_for("charge")
+        await site.store.break_lease(site.scope, by="ann")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(break_lease)
+        with pytest.raises(TakenOverError):
+            await loop.run(site.scope)
 
 
 CONVERSATION = [
@@ -159,20 +173,44 @@ async def test_a_tool_that_exits_doesn_t_end_its_worker(site: Site) -> None:
     assert worker.process.poll() is None
 
 
-async def test_a_cancelled_loop_leaves_its_call_running_and_the_next_one_finds_it(
+async def test_a_cancelled_loop_stops_its_calls_and_says_which_may_have_run_P19(
     site: Site,
 ) -> None:
-    """P19 on an engine: nothing is given up, since the engine can be asked later."""
-    site.start_worker()
+    """What may run again does so in the next run, with the same key; the worker stays as it was."""
+    worker = site.start_worker()
     await site.create()
-    script = [calls(call("charge", "p1", amount=20)), ANSWER]
+    script = [
+        calls(call("charge", "p1", amount=20), call("wait", "w1", seconds=2)),
+        calls(call("charge", "p2", amount=20)),
+        ANSWER,
+    ]
     async with anyio.create_task_group() as group:
         group.start_soon(site.run, script)
         await site.notes.wait_for("charge")
+        await site.notes.wait_for("wait")
         group.cancel_scope.cancel()
-    assert await site.store.unresolved(site.scope) == []
-    done = await site.run(script)
-    assert isinstance(done, Answered)
+    (unresolved,) = await site.store.unresolved(site.scope)
+    assert unresolved.metadata.id == "p1"
+    assert isinstance(await site.run(script), Answered)
+    said = results(await session_of(site))
+    assert [status for status, _ in said] == ["error", "ok", "rejected"]
+    assert "was cancelled before the tool gave an answer" in said[0][1]
+    assert len(site.notes.read("charge")) == 1
+    waits = site.notes.read("wait")
+    assert len({line["key"] for line in waits}) == 1
+    assert len(waits) == 2
+    if site.engine == "temporal":  # a step of DBOS that is running can't be stopped
+        assert len(site.notes.read("waited")) == 1
+    assert worker.process.poll() is None
+
+
+async def test_a_run_that_was_taken_over_stops_nothing_P4(site: Site) -> None:
+    """The other process waits for the same calls."""
+    site.start_worker()
+    await site.create()
+    script = [calls(call("charge", "p1", amount=20)), ANSWER]
+    await lose(site, script)
+    assert isinstance(await site.run(script), Answered)
     assert results(await session_of(site)) == [("ok", "charged 20")]
     assert len(site.notes.read("charge")) == 1
 
@@ -243,10 +281,7 @@ async def test_a_runner_of_another_kind_doesn_t_run_what_an_engine_was_given(sit
     site.start_worker()
     await site.create()
     script = [calls(call("charge", "p1", amount=20)), ANSWER]
-    async with anyio.create_task_group() as group:
-        group.start_soon(site.run, script)
-        await site.notes.wait_for("charge")
-        group.cancel_scope.cancel()
+    await lose(site, script)
     await site.run(script, LocalRunner(dispatcher(Desk, site.folder)))
     ((status, text),) = results(await session_of(site))
     assert status == "error"

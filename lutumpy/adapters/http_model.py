@@ -150,8 +150,8 @@ class HttpModel(SdkModel):
         options["effort"] = record.effort
         known = {name: value for name, value in options.items() if value is not None}
         absent = unset_names(extra)
-        given = {name: without_unset(v) for name, v in extra.items() if name not in absent}
-        body = self.request(transcript, offer, stream=stream, **{**known, **given})
+        requested = {name: without_unset(v) for name, v in extra.items() if name not in absent}
+        body = self.request(transcript, offer, stream=stream, **{**known, **requested})
         for name in absent:
             body.pop(name, None)
         if record.settings is None:  # else the adapter's own functions have filled it in

@@ -224,15 +224,14 @@ class _HistoryIds:
             }
         return [self.cleaned(inner) for inner in value] if isinstance(value, list) else value
 
-    def _id(self, given: str) -> str:
-        cleaned = json_values.clean_text(given)
-        if self._owners.setdefault(cleaned, given) == given:
+    def _id(self, original: str) -> str:
+        cleaned = json_values.clean_text(original)
+        if self._owners.setdefault(cleaned, original) == original:
             return cleaned
         import hashlib  # rare, and slow to import
 
-        return (
-            f"{cleaned}_{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
-        )
+        data = original.encode("utf-8", "surrogatepass")
+        return f"{cleaned}_{hashlib.sha256(data).hexdigest()[:12]}"
 
 
 def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry:
@@ -282,11 +281,11 @@ def _to_plain(value: Any) -> Any:
     if isinstance(fields, dict):
         # What was set, by its name on the wire; a dump of the whole would also hold what the SDK
         # parsed, further down.
-        given = value.model_fields_set
+        names_set = value.model_fields_set
         plain = {
             field.serialization_alias or field.alias or name: getattr(value, name)
             for name, field in fields.items()
-            if name in given and name not in _PARSED
+            if name in names_set and name not in _PARSED
         }
         return {**plain, **(value.model_extra or {})}
     if isinstance(value, (Sequence, Iterator)) and not isinstance(

@@ -72,8 +72,8 @@ def unknown_call(
     says_what = isinstance(wanted, (dict, str, list))
     says_kind = _CALL_WORD.search(kind) is not None
     signs = bool(known_id) + bool(known_name) + says_what + says_kind
-    is_told = place_tells or (name_tells and bool(known_name))
-    if has_outcome(item) or not (signs >= 2 or is_told):
+    is_certain = place_tells or (name_tells and bool(known_name))
+    if has_outcome(item) or not (signs >= 2 or is_certain):
         return None
     if wanted is None:
         arguments = ""

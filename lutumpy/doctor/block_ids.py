@@ -29,7 +29,7 @@ class Ids:
         wire: Where calls and results stand.
         limit: The greatest length of an id.
         prefix: What a new id begins with.
-        told_by: The key that a repair tests beside the id that it replaces, if there is one.
+        identified_by: The key that a repair tests beside the id that it replaces, if there is one.
         other_calls: What begins the ids of the calls that the provider answers itself, by the kind
             of their blocks, where those are of other kinds.
         other_results: Their results.
@@ -38,7 +38,7 @@ class Ids:
     wire: BlockWire
     limit: int
     prefix: str
-    told_by: str | None = None
+    identified_by: str | None = None
     other_calls: Mapping[str, str] = field(default_factory=dict[str, str])
     other_results: tuple[str, ...] = ()
 
@@ -75,8 +75,8 @@ class _Places:
 
     def rename(self, path: Path, new: str, answers: list[Path]) -> None:
         """Give a call and its results an id."""
-        if self._ids.told_by is not None:
-            self._editor.expect((*path, self._ids.told_by))
+        if self._ids.identified_by is not None:
+            self._editor.expect((*path, self._ids.identified_by))
         self._editor.put((*path, self.wire.call.id_key), new)
         for place in answers:
             self._editor.put((*place, self.wire.result.id_key), new)
@@ -170,8 +170,8 @@ def _mend_result_id(
             if named[-1] not in call_ids:
                 unclaimed.append(place)
     waiting = [one for one in call_ids if isinstance(one, str) and one not in named]
-    if ids.told_by is not None:
-        editor.expect((*path, ids.told_by))
+    if ids.identified_by is not None:
+        editor.expect((*path, ids.identified_by))
     if len(waiting) == len(unclaimed) and path in unclaimed:
         call_id = waiting[unclaimed.index(path)]
         editor.put((*path, wire.result.id_key), call_id)
@@ -180,7 +180,7 @@ def _mend_result_id(
         )
         editor.done("match_result", problem, reason, call_ids=(call_id,))
         return
-    if ids.told_by is None:
+    if ids.identified_by is None:
         editor.expect(path[:3])
     editor.remove(path[:3])
     reason = (

@@ -324,9 +324,9 @@ class Editor:
         """
         while self._touched:
             touched, self._touched = self._touched, set()
-            said = self._ties.settle(self, touched) if self._ties is not None else ""
-            if said not in reason:
-                reason = f"{reason} {said}"
+            settled = self._ties.settle(self, touched) if self._ties is not None else ""
+            if settled not in reason:
+                reason = f"{reason} {settled}"
         position = self._position_before(problem)
         operations, self._operations = self._operations, []
         self._recent_moves, self._taken_away = [], []

@@ -151,32 +151,32 @@ def raised(
     """
     outcome: Outcome = "failed"
     if is_for_the_model(error):
-        made = failed_result(call.metadata, error)
+        failure = failed_result(call.metadata, error)
     elif not began:
-        made = failed_result(
+        failure = failed_result(
             call.metadata, error, sentence="The tool could not be started ({names})."
         )
     elif runs_once(call):
         outcome = "maybe_executed"
         sentence = f"The tool failed with {{names}} before it gave an answer. {UNKNOWN}"
-        made = failed_result(call.metadata, error, sentence=sentence)
+        failure = failed_result(call.metadata, error, sentence=sentence)
     else:
-        made = failed_result(call.metadata, error)
-    content = made.content
-    if made.output_error is not None:
+        failure = failed_result(call.metadata, error)
+    content = failure.content
+    if failure.output_error is not None:
         # A commit would refuse it, and with it the results of all other calls.
         content = f"{content}\nWhat it said besides can't be shown."
     result = ExecutionResult(
         call.metadata,
         content,
         "error",
-        output=made.output,
+        output=failure.output,
         outcome=outcome,
         attempts=attempts,
         latency=latency,
         error=error,
     )
-    return result, made.output_error
+    return result, failure.output_error
 
 
 def timed_out(

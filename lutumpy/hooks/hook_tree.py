@@ -182,18 +182,18 @@ class HookTree:
             )
         return self._owner_of(selector)
 
-    def _suggest_selector(self, given: Any) -> str:
+    def _suggest_selector(self, value: Any) -> str:
         """What to give in place of something that is no tool of this toolset."""
-        if isinstance(given, NestedSelectors):
+        if isinstance(value, NestedSelectors):
             return "; give one of its tools, or register an any_tool_hook on its own registry"
-        if isinstance(given, str):
-            return suggest_tool(self.toolset, given)
-        if not isinstance(given, Selector):
+        if isinstance(value, str):
+            return suggest_tool(self.toolset, value)
+        if not isinstance(value, Selector):
             return ""
-        own = place_of_tool(self.toolset, given)
+        own = place_of_tool(self.toolset, value)
         if own is not None:
             return f"; give {own}"
-        places = self.slot_places.get(_call_slot(given), ())
+        places = self.slot_places.get(_call_slot(value), ())
         return f"; {' and '.join(places)} has it: register the hook there" if places else ""
 
     def find_place(self, group: DynamicGroup[Any]) -> HookTree:

@@ -87,22 +87,22 @@ def _wrong_type(function: Any, parameter: inspect.Parameter, tool: CompiledTool)
     Only classes are compared: what else an annotation says is a type checker's business.
     """
     field = next(key for key, name in tool.keyword_names.items() if name == parameter.name)
-    given = tool.input_type.model_fields[field].annotation
+    declared = tool.input_type.model_fields[field].annotation
     wanted = _resolve(function, parameter.annotation)
     if get_origin(wanted) is Annotated:
         wanted = get_args(wanted)[0]
-    if not isinstance(given, type) or not isinstance(wanted, type) or get_origin(wanted):
+    if not isinstance(declared, type) or not isinstance(wanted, type) or get_origin(wanted):
         return
     if wanted in (parameter.empty, Any) or getattr(wanted, "_is_protocol", False):
         return
     try:
-        fits = issubclass(given, wanted) or (given is int and wanted in (float, complex))
+        fits = issubclass(declared, wanted) or (declared is int and wanted in (float, complex))
     except TypeError:  # a `TypedDict` has no subclasses that can be asked for
         return
     if not fits:
         yield (
             f"`{parameter.name}: {_type_name(wanted)}` is not the parameter of "
-            f"{tool.definition.name!r}, which is {_type_name(given)}"
+            f"{tool.definition.name!r}, which is {_type_name(declared)}"
         )
 
 

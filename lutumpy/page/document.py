@@ -217,8 +217,8 @@ def _view_tools(tools: Iterable[Any], api: Api | None, limit: int) -> list[ToolV
     for data in listed:
         declared = None if rules is None else rules.read_tool(data)
         if declared is not None:
-            said = declared.description or ""
-            views.append(ToolView(declared.name, said, data_value(data, limit)))
+            words = declared.description or ""
+            views.append(ToolView(declared.name, words, data_value(data, limit)))
             continue
         fields: dict[str, Any] = data if isinstance(data, dict) else {}
         # Chat Completions wraps what a tool declares; the others have it at the top.

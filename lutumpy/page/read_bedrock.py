@@ -110,11 +110,11 @@ def _read_block(block: Any, limit: int) -> Piece:
 
 
 def _read_reasoning(reasoning: Mapping[str, Any], limit: int) -> Piece:
-    told = _under(reasoning, "reasoningText")
-    if told is None:
+    reasoning_text = _under(reasoning, "reasoningText")
+    if reasoning_text is None:
         return text_piece("", limit, "reasoning", "Reasoning, redacted by the provider")
-    text = told.get("text")
-    label = "Reasoning, signed" if told.get("signature") else "Reasoning"
+    text = reasoning_text.get("text")
+    label = "Reasoning, signed" if reasoning_text.get("signature") else "Reasoning"
     return text_piece(text if isinstance(text, str) else "", limit, "reasoning", label)
 
 

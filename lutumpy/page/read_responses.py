@@ -47,9 +47,9 @@ def read_message(timeline: Timeline, index: int, item: Mapping[str, Any]) -> Non
         timeline.add_call(step, item["id"], name, argument_text(item.get("arguments")), place, kind)
     elif kind == "mcp_approval_response" and "approval_request_id" in item:
         approved = item.get("approve") is True
-        said = item.get("reason") or ("approved" if approved else "not approved")
+        decision = item.get("reason") or ("approved" if approved else "not approved")
         status: ResultStatus = "ok" if approved else "rejected"
-        content = result_content(said, limit)
+        content = result_content(decision, limit)
         timeline.add_result(item.get("approval_request_id"), content, place, status)
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         output = item.get("output") if "output" in item else item.get("tools")

@@ -154,8 +154,8 @@ class _SchemaShape(ValueShape):
         mended = mend_values(self._schema, value)
         if mended is not None:
             return ReadValue(mended.value)
-        told = [failure._replace(path=(*place, *failure.path)) for failure in failures]
-        return ReadValue(error=write_report(told))
+        located = [failure._replace(path=(*place, *failure.path)) for failure in failures]
+        return ReadValue(error=write_report(located))
 
 
 def _make_again(

@@ -246,8 +246,8 @@ class _CallLoader:
         call: BaseToolCall = ToolCall(metadata, value, selector, (), self._origin)
         if data["standing"] in ("pending", "held"):
             call.key = expect(data["key"], str, "key")
-            given = data.get("equal_to")
-            call.equal_to = written_arguments(call) if given is None else given
+            equal_to = data.get("equal_to")
+            call.equal_to = written_arguments(call) if equal_to is None else equal_to
             expect(call.equal_to, str, "equal_to")
         if expect(data["edited"], bool, "edited"):
             self._edited.add(metadata.id)

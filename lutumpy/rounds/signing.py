@@ -98,8 +98,8 @@ def _sign(canonical: bytes, secret: bytes) -> str:
     return hmac.new(secret, canonical, "sha256").hexdigest()
 
 
-def _equal(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+def _equal(found: str, expected: str) -> bool:
+    return hmac.compare_digest(found.encode("utf-8", "replace"), expected.encode())
 
 
 def _canonical(content: Mapping[str, Any]) -> bytes:

@@ -19,7 +19,7 @@
 #
 # A result is checked against the output type in strict mode (rule K3), with one exception that
 # pydantic doesn't make: a dictionary is not an instance of a model. Pydantic accepts it even in
-# strict mode, so what it accepted is compared with what was given (`_find_made_model`).
+# strict mode, so what it accepted is compared with what was given (`_find_conversion`).
 
 from __future__ import annotations
 
@@ -389,12 +389,12 @@ class CompiledTool:
             return f"a {kind} could not be checked against {_type_name(self.output_type)}"
         if accepted is value:
             return None
-        made = _find_made_model(value, accepted)
-        if made is None:
+        conversion = _find_conversion(value, accepted)
+        if conversion is None:
             return None
-        path = shorten(".".join(map(str, made.path)), _PLACE_LENGTH)
+        path = shorten(".".join(map(str, conversion.path)), _PLACE_LENGTH)
         place = f" at {path}" if path else ""
-        return f"{made.model} was expected{place}, not {made.instead}"
+        return f"{conversion.model} was expected{place}, not {conversion.instead}"
 
     def check_output(self, value: Any) -> str | None:
         """As `check_type`, and the value must be serializable too."""
@@ -434,7 +434,7 @@ def _refuse_non_objects(validate: Callable[[str], BaseModel]) -> Callable[[str],
 
 
 @dataclass(frozen=True, slots=True)
-class _MadeModel:
+class _Conversion:
     """A model that pydantic made out of something else.
 
     Attributes:
@@ -448,7 +448,7 @@ class _MadeModel:
     instead: str
 
 
-def _find_made_model(value: Any, accepted: Any) -> _MadeModel | None:
+def _find_conversion(value: Any, accepted: Any) -> _Conversion | None:
     """The first model inside `accepted` that was something else in `value`, if there is one.
 
     Validation leaves an instance as it is, so whatever is identical on both sides was one already.
@@ -456,15 +456,15 @@ def _find_made_model(value: Any, accepted: Any) -> _MadeModel | None:
     if isinstance(accepted, BaseModel):
         if isinstance(value, BaseModel):
             return None
-        return _MadeModel((), type(accepted).__name__, type(value).__name__)
+        return _Conversion((), type(accepted).__name__, type(value).__name__)
     pairs: Iterable[tuple[Any, Any, Any]] = ()
     if _is_dict(accepted) and _is_dict(value):
         pairs = ((key, value.get(key), entry) for key, entry in accepted.items())
     elif _is_sequence(accepted) and _is_sequence(value):
         pairs = zip(range(len(value)), value, accepted, strict=False)
     for key, old, new in pairs:
-        if old is not new and (made := _find_made_model(old, new)) is not None:
-            return replace(made, path=(key, *made.path))
+        if old is not new and (conversion := _find_conversion(old, new)) is not None:
+            return replace(conversion, path=(key, *conversion.path))
     return None
 
 

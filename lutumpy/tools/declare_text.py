@@ -166,16 +166,16 @@ def _declare_text(
     with quoting_declaration(about):
         text = choose_description(description, signature.docs.description)
         _check_format(format)
-        parameter, said, unused = _find_text(signature)
+        parameter, parameter_text, unused = _find_text(signature)
         output_names = {**getattr(function, "__globals__", {}), **names}
         adapter = output_adapter(signature.output_type, output_names)
         definition = ToolDef(
             name,
             text,
-            _function_schema(said, format),
+            _function_schema(parameter_text, format),
             output_schema(signature.output_type, adapter),
             options,
-            TextInput(format, said),
+            TextInput(format, parameter_text),
         )
         source = TextTool(
             definition=definition,
@@ -234,16 +234,20 @@ def _find_text(signature: Signature) -> tuple[str, str, list[str]]:
             f"parameter {name!r} has a default, which would never be used: a call always has a text"
         )
     texts = [field.description for field in fields if field.description]
-    said = texts[0] if texts else signature.docs.params.get(name, "")
-    return name, said, list(unused_texts({name: {"description": said}}, name, kind, metadata))
+    parameter_text = texts[0] if texts else signature.docs.params.get(name, "")
+    return (
+        name,
+        parameter_text,
+        list(unused_texts({name: {"description": parameter_text}}, name, kind, metadata)),
+    )
 
 
-def _function_schema(said: str, format: TextFormat | None) -> dict[str, Any]:
+def _function_schema(parameter_text: str, format: TextFormat | None) -> dict[str, Any]:
     """The schema of the function that stands for the tool where an API knows no text tools.
 
     Nothing enforces the format there, so the model is told of it.
     """
-    texts = [said or _UNDESCRIBED]
+    texts = [parameter_text or _UNDESCRIBED]
     if isinstance(format, Lark):
         texts.append(f"It has to fit this Lark grammar:\n{format.definition.strip()}")
     elif isinstance(format, Regex):

@@ -42,21 +42,21 @@ ProviderSettings: TypeAlias = "Mapping[str, Mapping[str, JsonValue]]"
 """What single APIs are told of a tool, by the name of each: keys that stand in the tool it gets."""
 
 
-def copy_settings(given: Any) -> dict[str, dict[str, Any]] | None:
+def copy_settings(value: Any) -> dict[str, dict[str, Any]] | None:
     """A copy of what `provider=` was given, without APIs that are told nothing; `None` for nothing.
 
     Raises:
         ValueError: It is not a mapping from names of APIs to mappings, or holds what is not JSON.
     """
-    if given is None:
+    if value is None:
         return None
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise ValueError(
             f"provider= takes a mapping from the name of an API to what it is told, not "
-            f"{given!r:.100}"
+            f"{value!r:.100}"
         )
     copied: dict[str, dict[str, Any]] = {}
-    for api, settings in given.items():
+    for api, settings in value.items():
         if not isinstance(api, str) or not isinstance(settings, Mapping):
             raise ValueError(
                 "provider= takes a mapping from the name of an API to what it is told, a mapping "
@@ -69,13 +69,13 @@ def copy_settings(given: Any) -> dict[str, dict[str, Any]] | None:
     return {api: settings for api, settings in copied.items() if settings} or None
 
 
-def _copy_annotations(given: Any) -> dict[str, Any] | None:
-    if given is None:
+def _copy_annotations(value: Any) -> dict[str, Any] | None:
+    if value is None:
         return None
-    if not isinstance(given, Mapping):
-        raise ValueError(f"annotations= takes a mapping, not {given!r:.100}")
+    if not isinstance(value, Mapping):
+        raise ValueError(f"annotations= takes a mapping, not {value!r:.100}")
     try:
-        copied: dict[str, Any] = copy_json(given, "annotations")
+        copied: dict[str, Any] = copy_json(value, "annotations")
     except (TypeError, ValueError) as error:
         raise ValueError(f"annotations= takes JSON; {error}") from error
     return copied

@@ -39,8 +39,8 @@ def canonical_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """The same value for every spelling of the same tool."""
     # A default may be a value that JSON has no form for; what is sent, and what counts, is what the
     # encoder makes of it.
-    made: dict[str, Any] = canonical(json_values.decode(json_values.encode(content)))
-    return made
+    sorted_content: dict[str, Any] = canonical(json_values.decode(json_values.encode(content)))
+    return sorted_content
 
 
 def digest_of(canonical_form: Mapping[str, Any]) -> str:

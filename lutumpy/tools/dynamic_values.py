@@ -58,11 +58,11 @@ _set_private: Any = _SLOTS.__pydantic_private__.__set__
 
 def input_of_values(values: dict[str, Any]) -> DynamicInput:
     """The input of these values, which were validated and are nobody else's."""
-    made = object.__new__(DynamicInput)
-    _set_values(made, values)
-    _set_names(made, set(values))
-    _set_private(made, None)
-    return made
+    instance = object.__new__(DynamicInput)
+    _set_values(instance, values)
+    _set_names(instance, set(values))
+    _set_private(instance, None)
+    return instance
 
 
 def values_of_json(text: str) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class JsonSchema:
         if self._is_too_much_to_explain(value):
             return [SchemaFailure((), "they don't fit the schema, or are nested too deeply for it")]
         errors = self._errors(value)
-        return list(_list_failures(_Told(value, self._long_lists), errors))
+        return list(_list_failures(_Subject(value, self._long_lists), errors))
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
@@ -345,7 +345,7 @@ def _explain_broken(error: Any) -> str:
 # --- why a value doesn't fit --------------------------------------------------------------------
 
 
-class _Told(NamedTuple):
+class _Subject(NamedTuple):
     """What failures are told about.
 
     Attributes:
@@ -357,9 +357,9 @@ class _Told(NamedTuple):
     long_lists: list[list[str]]
 
 
-def _list_failures(told: _Told, errors: Iterable[Any]) -> Iterator[SchemaFailure]:
+def _list_failures(subject: _Subject, errors: Iterable[Any]) -> Iterator[SchemaFailure]:
     for error in errors:
-        yield from _read_error(told, error)
+        yield from _read_error(subject, error)
 
 
 def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
@@ -370,18 +370,18 @@ def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
                 yield from _list_paths(branch)
 
 
-def _read_error(told: _Told, error: Any) -> Iterator[SchemaFailure]:
+def _read_error(subject: _Subject, error: Any) -> Iterator[SchemaFailure]:
     kind = error.kind.name
     path: Path = tuple(error.instance_path)
     if kind == "required":
         yield SchemaFailure((*path, error.kind.property), _REQUIRED)
     elif kind == _LONG_LIST:
-        holder = _value_at(told.value, path)
-        for name in told.long_lists[int(error.message)]:
+        holder = _value_at(subject.value, path)
+        for name in subject.long_lists[int(error.message)]:
             if name not in holder:
                 yield SchemaFailure((*path, name), _REQUIRED)
     elif kind in ("additionalProperties", "unevaluatedProperties"):
-        holder = _value_at(told.value, path)
+        holder = _value_at(subject.value, path)
         unexpected = set(error.kind.unexpected)
         # In the order in which the model wrote them; the validator has no order.
         for name in holder if isinstance(holder, Mapping) else sorted(unexpected):
@@ -390,16 +390,16 @@ def _read_error(told: _Told, error: Any) -> Iterator[SchemaFailure]:
     elif kind == "falseSchema" and path:
         yield SchemaFailure(path, _FORBIDDEN)
     elif kind in ("anyOf", "oneOf"):
-        yield from _read_union(told, path, error)
+        yield from _read_union(subject, path, error)
     else:
-        yield SchemaFailure(path, _write_sentence(told, path, error))
+        yield SchemaFailure(path, _write_sentence(subject, path, error))
 
 
-def _read_union(told: _Told, path: Path, error: Any) -> Iterator[SchemaFailure]:
+def _read_union(subject: _Subject, path: Path, error: Any) -> Iterator[SchemaFailure]:
     branches = _meant_branches(path, [list(branch) for branch in error.kind.context])
-    found = [failure for branch in branches for failure in _list_failures(told, branch)]
+    found = [failure for branch in branches for failure in _list_failures(subject, branch)]
     # `3 is not of type "string" or: 3 is not of type "array"` says more than the union does.
-    yield from dict.fromkeys(found) or [SchemaFailure(path, _write_sentence(told, path, error))]
+    yield from dict.fromkeys(found) or [SchemaFailure(path, _write_sentence(subject, path, error))]
 
 
 def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
@@ -426,10 +426,10 @@ def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
     return branches
 
 
-def _write_sentence(told: _Told, path: Path, error: Any) -> str:
+def _write_sentence(subject: _Subject, path: Path, error: Any) -> str:
     """The validator's own sentence, with a shortened value."""
     words: str = error.message
-    shown = show_value(_value_at(told.value, path))
+    shown = show_value(_value_at(subject.value, path))
     # A schema's own words may be long too: a thousand values of an `enum`.
     parts = [shorten(part, _WORDS_LENGTH) for part in words.split(_MASK)]
     return shorten(shown.join(parts), MESSAGE_LENGTH)

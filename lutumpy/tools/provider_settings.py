@@ -66,7 +66,7 @@ def check_declared(tool: CompiledTool, definition: ToolDef) -> None:
             _refuse(api, rules, tool, settings, DeclarationError)
 
 
-def with_settings(tool: CompiledTool, given: Any) -> ToolDef:
+def with_settings(tool: CompiledTool, value: Any) -> ToolDef:
     """The definition of a tool with further settings, checked.
 
     Raises:
@@ -75,7 +75,7 @@ def with_settings(tool: CompiledTool, given: Any) -> ToolDef:
     definition = tool.definition
     options = definition.options
     try:
-        copied = copy_settings(given)
+        copied = copy_settings(value)
     except ValueError as error:
         raise DeclarationError(f"the tool {definition.name!r}: {error}") from error
     if copied is None:
@@ -86,14 +86,14 @@ def with_settings(tool: CompiledTool, given: Any) -> ToolDef:
     return changed
 
 
-def copy_turn_settings(name: str, given: Any) -> Settings | None:
+def copy_turn_settings(name: str, value: Any) -> Settings | None:
     """The settings of a turn for the tool `name`, copied.
 
     Raises:
         InvalidToolConstraints: They have another form.
     """
     try:
-        return copy_settings(given)
+        return copy_settings(value)
     except ValueError as error:
         raise InvalidToolConstraints(f"the tool {name!r}: {error}") from error
 
@@ -173,6 +173,6 @@ def _find_misfit(tool: CompiledTool, example: Any) -> str | None:
     except ValidationError as error:
         return "; ".join(field_messages(error))
     except Exception as error:  # not pydantic's: what the model would be told
-        told = repair_or_explain(tool, text, error)
-        return told.detail if isinstance(told, Refused) else "it is read only with a repair"
+        reread = repair_or_explain(tool, text, error)
+        return reread.detail if isinstance(reread, Refused) else "it is read only with a repair"
     return None

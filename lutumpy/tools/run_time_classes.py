@@ -71,16 +71,16 @@ def fill_toolset(
             f"with_dynamic_tools takes tools by place, {{{base.__name__}.<place>: [...]}}, not "
             f"{type(tools).__name__}"
         )
-    given: dict[Dynamic, list[CompiledTool]] = {}
+    listed_tools: dict[Dynamic, list[CompiledTool]] = {}
     for group, listed in tools.items():
         if not isinstance(group, DynamicGroup) or group.place not in table.groups:
             raise DeclarationError(
                 f"{safe_repr(group)} is not a dynamic() place of {base.__name__}"
             )
         where = f"{base.__name__}.{group.name}"
-        given[group.place] = [one.__lutumpy_tool__ for one in _check_tools(where, listed)]
+        listed_tools[group.place] = [one.__lutumpy_tool__ for one in _check_tools(where, listed)]
     filling: Filling = {
-        place: given.get(place, [selector.tool for selector in group.selectors()])
+        place: listed_tools.get(place, [selector.tool for selector in group.selectors()])
         for place, group in table.groups.items()
     }
     # Of the declared class, not of one that was filled before: a session may fill it each turn.

@@ -163,9 +163,9 @@ class SchemaTool(CompiledTool):
         if not isinstance(error, SchemaMismatch):
             return None
         data = error.values
-        told = self._explain(data)
-        edited = self._edit(told)
-        return edited or Refused("invalid_arguments", write_report(told.failures))
+        explained = self._explain(data)
+        edited = self._edit(explained)
+        return edited or Refused("invalid_arguments", write_report(explained.failures))
 
     def _explain(self, values: dict[str, Any]) -> _Explained:
         """Why arguments don't fit, told about the form of them that was meant."""
@@ -179,15 +179,17 @@ class SchemaTool(CompiledTool):
             return _Explained(failures, inner, ("input",))
         return _Explained(self.schema.failures(values), values, ())
 
-    def _edit(self, told: _Explained) -> Decoded | Refused | None:
+    def _edit(self, explained: _Explained) -> Decoded | Refused | None:
         """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        if type(told.values) is str:
-            mended = self._mend_text(told.values)
+        if type(explained.values) is str:
+            mended = self._mend_text(explained.values)
         else:
-            mended = mend_values(self.schema, told.values)
+            mended = mend_values(self.schema, explained.values)
         if mended is None or type(mended.value) is not dict:
             return None
-        repairs = tuple([r._replace(path=_prefixed(r.path, told.prefix)) for r in mended.repairs])
+        repairs = tuple(
+            [r._replace(path=_prefixed(r.path, explained.prefix)) for r in mended.repairs]
+        )
         try:
             return Decoded(input_of_values(self._clean(mended.value)), repairs)
         except Exception as failed:

@@ -46,9 +46,9 @@ class SkipValues:
             # A default may be none of the type's values, as `library: Skip[Library] = None` has it.
             if is_instance(value, self._classes[name]) or value is parameters[name].default:
                 continue
-            wanted, given = type_name(self._types[name]), type_name(type(value))
-            if given == wanted:
-                given = f"{type(value).__module__}.{type(value).__qualname__}"
-            problems.append(f"{wanted} as its Skip parameter {name!r}, not {given}")
+            wanted, actual = type_name(self._types[name]), type_name(type(value))
+            if actual == wanted:
+                actual = f"{type(value).__module__}.{type(value).__qualname__}"
+            problems.append(f"{wanted} as its Skip parameter {name!r}, not {actual}")
         if problems:
             raise TypeError(f"tool {self._tool!r} takes {', and '.join(problems)}; it was not run")

@@ -296,7 +296,7 @@ class ContentReader:
         self.native.append(self._clean_text_block(block) if len(block) > 2 else block)
 
     def _read_call(self, block: dict[str, Any]) -> None:
-        call_id, name, given = block.get("id"), block.get("name"), block.get("input")
+        call_id, name, input_value = block.get("id"), block.get("name"), block.get("input")
         sent = self._clean_block(block, own=True)
         problem: str | None = None
         if not isinstance(call_id, str):
@@ -305,17 +305,19 @@ class ContentReader:
         if not isinstance(name, str):
             name = ""
             sent = {**sent, "name": name}
-        if isinstance(given, dict):
+        if isinstance(input_value, dict):
             # NaN and infinities become texts here, so that the call can be replayed; it isn't run
             # (rules C2b and R3).
-            arguments = encode(given).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(given):
+            arguments = encode(input_value).decode()
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(input_value):
                 problem = _NO_NUMBER
-        elif given is None or (isinstance(given, str) and not given.strip()):
+        elif input_value is None or (isinstance(input_value, str) and not input_value.strip()):
             arguments = ""
             sent = {**sent, "input": {}}
         else:
-            arguments = str(given) if type(given) is UnparsedInput else encode_text(given)
+            arguments = (
+                str(input_value) if type(input_value) is UnparsedInput else encode_text(input_value)
+            )
             sent = {**sent, "input": {INVALID_INPUT: arguments}}
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
@@ -370,11 +372,15 @@ class ContentReader:
                 self.unknown_calls.add(len(self.blocks), call)
         self.blocks.append(OpaqueBlock(clean_text(kind)))
         sent = self._clean_block(block, own=False)
-        given = sent.get("input", {})
-        if kind in SERVER_CALLS and not isinstance(given, dict):
+        input_value = sent.get("input", {})
+        if kind in SERVER_CALLS and not isinstance(input_value, dict):
             sent = {
                 **sent,
-                "input": {INVALID_INPUT: given if isinstance(given, str) else encode_text(given)},
+                "input": {
+                    INVALID_INPUT: input_value
+                    if isinstance(input_value, str)
+                    else encode_text(input_value)
+                },
             }
         content = sent.get("content")
         if isinstance(content, dict) and content.get("abort_reason", 0) is None:

@@ -128,58 +128,58 @@ def _read_parts(content: Any) -> list[Part]:
 
 
 def _read_block(block: Any) -> Iterator[Part]:
-    given = block if isinstance(block, dict) else {}
-    kind = given.get("type")
+    fields = block if isinstance(block, dict) else {}
+    kind = fields.get("type")
     if kind == "text":
-        text = given.get("text")
+        text = fields.get("text")
         if isinstance(text, str) and text:
             yield TextPart(text)
     elif kind == "image":
-        yield _read_image(given.get("source"))
+        yield _read_image(fields.get("source"))
     elif kind == "document":
-        yield from _read_document(given)
+        yield from _read_document(fields)
     elif kind == "search_result":
-        heads = [given.get(name) for name in ("title", "source")]
+        heads = [fields.get(name) for name in ("title", "source")]
         if head := "\n".join([text for text in heads if isinstance(text, str)]):
             yield TextPart(head)
-        yield from _read_parts(given.get("content"))
+        yield from _read_parts(fields.get("content"))
     else:
-        names = [given.get(name) for name in ("tool_name", "file_id")]
+        names = [fields.get(name) for name in ("tool_name", "file_id")]
         yield left_out(kind, next((name for name in names if isinstance(name, str)), None))
 
 
 def _read_image(source: Any) -> Part:
-    given = source if isinstance(source, dict) else {}
-    if given.get("type") == "url":
-        return image_part(given.get("url"))
-    media_type, data = given.get("media_type"), given.get("data")
-    if given.get("type") == "base64" and isinstance(media_type, str) and isinstance(data, str):
+    fields = source if isinstance(source, dict) else {}
+    if fields.get("type") == "url":
+        return image_part(fields.get("url"))
+    media_type, data = fields.get("media_type"), fields.get("data")
+    if fields.get("type") == "base64" and isinstance(media_type, str) and isinstance(data, str):
         return image_part(f"data:{media_type};base64,{data}")
-    return left_out("image", given.get("file_id"))
+    return left_out("image", fields.get("file_id"))
 
 
 def _read_document(block: dict[str, Any]) -> Iterator[Part]:
     source = block.get("source")
-    given = source if isinstance(source, dict) else {}
+    fields = source if isinstance(source, dict) else {}
     title = block.get("title")
     named = title if isinstance(title, str) and title else None
-    kind = given.get("type")
-    url = given.get("url")
+    kind = fields.get("type")
+    url = fields.get("url")
     if (
         kind == "base64"
-        and (file := file_part(given.get("data"), given.get("media_type"), named)) is not None
+        and (file := file_part(fields.get("data"), fields.get("media_type"), named)) is not None
     ):
         yield file
-    elif kind == "text" and isinstance(text := given.get("data"), str) and text:
+    elif kind == "text" and isinstance(text := fields.get("data"), str) and text:
         yield FilePart(text.encode(), "text/plain", filename=named)
     elif kind == "url" and isinstance(url, str) and url.lower().startswith(("https://", "http://")):
         yield FilePart(url=url, media_type="application/pdf", filename=named)
     elif kind == "content":
         if named is not None:
             yield TextPart(named)
-        yield from _read_parts(given.get("content"))
+        yield from _read_parts(fields.get("content"))
     else:
-        yield left_out("document", named or given.get("file_id"))
+        yield left_out("document", named or fields.get("file_id"))
 
 
 _READERS = BlockReaders(WIRE, _read_turn, _read_parts, _read_result, matcher_by_id(WIRE))

@@ -144,8 +144,8 @@ class StreamedBlock:
     def _add_piece(self, key: str, piece: str) -> None:
         pieces = self._pieces.get(key)
         if pieces is None:
-            given = self.start.get(key)
-            pieces = self._pieces[key] = [given] if isinstance(given, str) else []
+            initial = self.start.get(key)
+            pieces = self._pieces[key] = [initial] if isinstance(initial, str) else []
         pieces.append(piece)
 
     def readable(self, piece: str) -> str:
@@ -167,8 +167,8 @@ class StreamedBlock:
             if not text.isspace():
                 value["input"] = _parse_input(text)
         if self._citations:
-            given = value.get("citations")
-            value["citations"] = [*(given if isinstance(given, list) else ()), *self._citations]
+            initial = value.get("citations")
+            value["citations"] = [*(initial if isinstance(initial, list) else ()), *self._citations]
         return value
 
 

@@ -22,8 +22,10 @@ def with_base64(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, dict):
-        made = {key: inner if key in _OWN else with_base64(inner) for key, inner in value.items()}
-        return made if any(made[key] is not value[key] for key in value) else value
+        converted = {
+            key: inner if key in _OWN else with_base64(inner) for key, inner in value.items()
+        }
+        return converted if any(converted[key] is not value[key] for key in value) else value
     if isinstance(value, (list, tuple)):
         entries = [with_base64(inner) for inner in value]
         changed = any(one is not other for one, other in zip(entries, value, strict=True))
@@ -34,15 +36,15 @@ def with_base64(value: Any) -> Any:
 def with_bytes(value: Any) -> Any:
     """The same JSON value with bytes in place of base64 texts, as boto3 takes them."""
     if isinstance(value, Mapping):
-        made: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         for key, inner in value.items():
             if key in _OWN:
-                made[key] = inner
+                converted[key] = inner
             elif key in _BLOBS and isinstance(inner, str):
-                made[key] = _from_base64(inner)
+                converted[key] = _from_base64(inner)
             else:
-                made[key] = with_bytes(inner)
-        return made
+                converted[key] = with_bytes(inner)
+        return converted
     return [with_bytes(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -208,8 +208,8 @@ class BedrockConverse(SdkModel):
         if output.description:
             schema["description"] = output.description
         form = {"type": "json_schema", "structure": {"jsonSchema": schema}}
-        given = extra.get("outputConfig")
-        config = {"textFormat": form, **(given if isinstance(given, Mapping) else {})}
+        requested = extra.get("outputConfig")
+        config = {"textFormat": form, **(requested if isinstance(requested, Mapping) else {})}
         return {**extra, "outputConfig": config}
 
     @staticmethod

@@ -138,9 +138,11 @@ def usage_of(usage: Any) -> Usage:
     fresh, written = _count(usage, "inputTokens"), _count(usage, "outputTokens")
     # The second spelling is that of older answers.
     read = _count(usage, "cacheReadInputTokens") or _count(usage, "cacheReadInputTokenCount")
-    made = _count(usage, "cacheWriteInputTokens") or _count(usage, "cacheWriteInputTokenCount")
-    total = _count(usage, "totalTokens") or fresh + written + read + made
-    return Usage(fresh, written, total, read, made, 0, read + made)
+    cache_written = _count(usage, "cacheWriteInputTokens") or _count(
+        usage, "cacheWriteInputTokenCount"
+    )
+    total = _count(usage, "totalTokens") or fresh + written + read + cache_written
+    return Usage(fresh, written, total, read, cache_written, 0, read + cache_written)
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
@@ -230,8 +232,8 @@ class BlockReader:
             self.unknown_calls.note_answer(call_id)
         self.blocks.append(OpaqueBlock(clean_text(key)))
 
-    def _take_call(self, given: Mapping[str, Any], *, is_known: bool) -> None:
-        sent = _without_nulls(given)
+    def _take_call(self, fields: Mapping[str, Any], *, is_known: bool) -> None:
+        sent = _without_nulls(fields)
         if is_known:
             sent.pop("type", None)
         call_id, name, value = sent.get("toolUseId"), sent.get("name"), sent.get("input")
@@ -275,20 +277,22 @@ class BlockReader:
             if use is not None:
                 use.pop("type", None)  # no request may repeat it
 
-    def _take_reasoning(self, given: Mapping[str, Any]) -> bool:
-        sent = _without_nulls(given)
-        told = sent.get("reasoningText")
+    def _take_reasoning(self, fields: Mapping[str, Any]) -> bool:
+        sent = _without_nulls(fields)
+        reasoning_text = sent.get("reasoningText")
         if isinstance(sent.get("redactedContent"), str):
             self.blocks.append(ReasoningBlock("", signed=True))
-        elif isinstance(told, Mapping):
-            told = sent["reasoningText"] = _without_nulls(told)
-            text, signature = told.get("text"), told.get("signature")
+        elif isinstance(reasoning_text, Mapping):
+            reasoning_text = sent["reasoningText"] = _without_nulls(reasoning_text)
+            text, signature = reasoning_text.get("text"), reasoning_text.get("signature")
             if not isinstance(text, str):
-                text = told["text"] = ""
+                text = reasoning_text["text"] = ""
             if not isinstance(signature, str) or not signature:
                 # "Invalid `signature`": an empty one is refused everywhere, a missing one isn't.
-                told.pop("signature", None)
-            self.blocks.append(ReasoningBlock(clean_text(text), signed="signature" in told))
+                reasoning_text.pop("signature", None)
+            self.blocks.append(
+                ReasoningBlock(clean_text(text), signed="signature" in reasoning_text)
+            )
         else:
             return False
         self.native.append({REASONING: sent})

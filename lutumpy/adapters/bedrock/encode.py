@@ -227,8 +227,8 @@ class ConverseEncoder:
         last = self._messages[-1]
         if self._original:
             message = json_values.decode(last)
-            given = message.get("content")
-            held = given if isinstance(given, list) else []
+            content_before = message.get("content")
+            held = content_before if isinstance(content_before, list) else []
             self._messages[-1] = encode(
                 {**message, "content": [*held, *json_values.decode(content)]}
             )
@@ -316,8 +316,8 @@ class ConverseEncoder:
             return bool(text.strip()) or self._dialect.blanks
         if REASONING not in block:
             return True
-        told = block[REASONING].get("reasoningText")
-        unsigned = isinstance(told, dict) and "signature" not in told
+        reasoning_text = block[REASONING].get("reasoningText")
+        unsigned = isinstance(reasoning_text, dict) and "signature" not in reasoning_text
         return not turn.reasoning_dropped and not (unsigned and self._dialect.signs)
 
     def _translate(self, turn: AssistantTurn) -> list[dict[str, Any]]:

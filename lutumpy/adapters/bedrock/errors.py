@@ -66,10 +66,13 @@ class _Answered(Exception):
         super().__init__(safe_str(error))
         response = getattr(error, "response", None)
         found = response if isinstance(response, Mapping) else {}
-        told, meta = found.get("Error") or {}, found.get("ResponseMetadata") or {}
-        code = told.get("Code")
+        error_fields, meta = found.get("Error") or {}, found.get("ResponseMetadata") or {}
+        code = error_fields.get("Code")
         self.kind: str = code[:1].upper() + code[1:] if isinstance(code, str) else ""
-        self.body: Any = {"message": told.get("Message") or safe_str(error), "code": self.kind}
+        self.body: Any = {
+            "message": error_fields.get("Message") or safe_str(error),
+            "code": self.kind,
+        }
         self.status_code: Any = meta.get("HTTPStatusCode") or _STATUS.get(self.kind)
         self.request_id: Any = meta.get("RequestId")
         self.response: Any = _Response(meta.get("HTTPHeaders") or {})

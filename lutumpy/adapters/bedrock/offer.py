@@ -95,14 +95,14 @@ def _render(spec: ToolSpec, strict: bool) -> bytes:
 
 
 def _make(spec: ToolSpec, schema: Any, *, strict: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": spec.name}
+    tool_spec: dict[str, Any] = {"name": spec.name}
     # One that is empty is refused.
     if spec.description:
-        made["description"] = spec.description
-    made["inputSchema"] = {"json": schema}
+        tool_spec["description"] = spec.description
+    tool_spec["inputSchema"] = {"json": schema}
     if strict:
-        made["strict"] = True
-    return {"toolSpec": {**made, **settings_of(spec, API, TOOL_SETTINGS)}}
+        tool_spec["strict"] = True
+    return {"toolSpec": {**tool_spec, **settings_of(spec, API, TOOL_SETTINGS)}}
 
 
 def tool_choice(offer: ToolOffering) -> dict[str, Any] | None:

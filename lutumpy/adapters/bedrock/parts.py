@@ -65,8 +65,8 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     form = _FORMATS.get(media.plain_type(part.media_type))
     if form is None or not part.data:
         return None
-    given = (part.filename or "").rpartition(".")[0] or part.filename or ""
-    name = _NOT_IN_A_NAME.sub(" ", given).strip()[:MAX_DOCUMENT_NAME].strip() or "document"
+    stem = (part.filename or "").rpartition(".")[0] or part.filename or ""
+    name = _NOT_IN_A_NAME.sub(" ", stem).strip()[:MAX_DOCUMENT_NAME].strip() or "document"
     return {
         "document": {"format": form, "name": name, "source": {"bytes": _encode_base64(part.data)}}
     }

@@ -139,8 +139,8 @@ def _read_block(block: Any) -> Iterator[Part]:
     elif kind == "image":
         source = inner.get("source")
         data = source.get("bytes") if isinstance(source, dict) else None
-        given = isinstance(data, str) and isinstance(inner.get("format"), str)
-        yield image_part(f"data:image/{inner['format']};base64,{data}" if given else None)
+        is_whole = isinstance(data, str) and isinstance(inner.get("format"), str)
+        yield image_part(f"data:image/{inner['format']};base64,{data}" if is_whole else None)
     elif kind == "document":
         yield _read_document(inner)
     elif kind == "searchResult":
@@ -154,14 +154,14 @@ def _read_block(block: Any) -> Iterator[Part]:
 
 def _read_document(document: dict[str, Any]) -> Part:
     source = document.get("source")
-    given = source if isinstance(source, dict) else {}
+    fields = source if isinstance(source, dict) else {}
     title = document.get("name")
     named = title if isinstance(title, str) and title else None
-    text = given.get("text")
+    text = fields.get("text")
     if isinstance(text, str) and text:
         return FilePart(text.encode(), "text/plain", filename=named)
     media_type = _TYPES.get(str(document.get("format")))
-    return file_part(given.get("bytes"), media_type, named) or left_out("document", named)
+    return file_part(fields.get("bytes"), media_type, named) or left_out("document", named)
 
 
 _READERS = BlockReaders(WIRE, _read_turn, _read_parts, _read_result, matcher_by_id(WIRE))

@@ -60,10 +60,10 @@ def request_fields(
         settings["temperature"] = temperature
     if record.effort is not None:
         extra = _with_effort(record.effort, model, extra)
-    given = extra.get("inferenceConfig")
+    requested = extra.get("inferenceConfig")
     fields: Fields = {}
-    if settings and (given is None or isinstance(given, Mapping)):
-        fields["inferenceConfig"] = encode(without_unset({**settings, **(given or {})}))
+    if settings and (requested is None or isinstance(requested, Mapping)):
+        fields["inferenceConfig"] = encode(without_unset({**settings, **(requested or {})}))
     if transcript.dropped:
         transcript.refuse_dropped()
     encoder = encoder_of(transcript, model)
@@ -100,17 +100,19 @@ def _with_effort(effort: str, model: str | None, extra: Mapping[str, Any]) -> Ma
     """The parameters with an effort, in the field of the model's maker: Converse has none of its
     own. What the user says there wins.
     """
-    given = extra.get("additionalModelRequestFields")
-    if given is not None and not isinstance(given, Mapping):
+    requested = extra.get("additionalModelRequestFields")
+    if requested is not None and not isinstance(requested, Mapping):
         return extra
     own: dict[str, Any] = {"reasoning_effort": effort}
     if family(model) == "amazon":
         own = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
     elif is_claude(model):
-        config = (given or {}).get("output_config") or {}
+        config = (requested or {}).get("output_config") or {}
         own = {"output_config": {"effort": effort, **config}}
-        given = {name: value for name, value in (given or {}).items() if name != "output_config"}
-    return {**extra, "additionalModelRequestFields": {**own, **(given or {})}}
+        requested = {
+            name: value for name, value in (requested or {}).items() if name != "output_config"
+        }
+    return {**extra, "additionalModelRequestFields": {**own, **(requested or {})}}
 
 
 def _tool_config(
@@ -127,10 +129,10 @@ def _tool_config(
         needed: There have to be tools: the history has calls.
         cached: A cache point stands behind the tools.
     """
-    given = extra.get("toolConfig")
-    if given is not None and not isinstance(given, Mapping):
-        return b"" if given is UNSET else encode(given)
-    own = without_unset(given or {})
+    requested = extra.get("toolConfig")
+    if requested is not None and not isinstance(requested, Mapping):
+        return b"" if requested is UNSET else encode(requested)
+    own = without_unset(requested or {})
     choice = None if offering is None else tool_choice(offering)
     if offering is not None and choice is not None and "toolChoice" not in own:
         check_forced(offering, model, extra)

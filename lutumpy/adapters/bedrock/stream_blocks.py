@@ -101,9 +101,9 @@ class StreamedBlock:
             return self._add_reasoning(value) if isinstance(value, Mapping) else ""
         if self.kind not in BLOCK_KEYS:
             # Its deltas may stand under another key.
-            for given in delta.values():
-                if isinstance(given, Mapping):
-                    self._add_fields(given)
+            for field_value in delta.values():
+                if isinstance(field_value, Mapping):
+                    self._add_fields(field_value)
         elif isinstance(value, list):
             self._listed += value
         elif value is not None:
@@ -112,11 +112,11 @@ class StreamedBlock:
 
     def _add_fields(self, value: Mapping[str, Any]) -> None:
         """Take a delta of a block of no known kind: texts go on, as those of a call's input do."""
-        for key, given in value.items():
-            if isinstance(given, str):
-                self._pieces.setdefault(key, []).append(given)
-            elif given is not None:
-                self._listed.append({key: given})
+        for key, field_value in value.items():
+            if isinstance(field_value, str):
+                self._pieces.setdefault(key, []).append(field_value)
+            elif field_value is not None:
+                self._listed.append({key: field_value})
 
     @staticmethod
     def _keep(pieces: list[str], piece: Any) -> str:
@@ -154,32 +154,35 @@ class StreamedBlock:
         if self.kind == "toolUse":
             return {"toolUse": {**self._start, "input": self._input()}}
         if self.kind == "toolResult":
-            given = self._start.get("content")
-            parts: list[Any] = [*(given if isinstance(given, list) else ()), *self._listed]
+            field_value = self._start.get("content")
+            parts: list[Any] = [
+                *(field_value if isinstance(field_value, list) else ()),
+                *self._listed,
+            ]
             return {"toolResult": {**self._start, "content": parts}}
         value = dict(self._start)
         for piece in self._listed:
             if isinstance(piece, Mapping):
                 value.update(piece)
         for key, pieces in self._pieces.items():
-            given = value.get(key)
-            text = "".join([given if isinstance(given, str) else "", *pieces])
+            field_value = value.get(key)
+            text = "".join([field_value if isinstance(field_value, str) else "", *pieces])
             value[key] = _parse_input(text) if key == "input" else text
         return {self.kind: value}
 
     def _reasoning(self, text: str) -> dict[str, Any]:
         if self._redacted and not text:
             return {"redactedContent": _joined_blob(self._redacted)}
-        told: dict[str, Any] = {"text": text}
+        reasoning_text: dict[str, Any] = {"text": text}
         if self._signature:
-            told["signature"] = "".join(self._signature)
-        return {"reasoningText": told}
+            reasoning_text["signature"] = "".join(self._signature)
+        return {"reasoningText": reasoning_text}
 
     def _input(self) -> Any:
         text = "".join(self.json)
         if not text.strip():
-            given = self._start.get("input")
-            return {} if given is None else given
+            field_value = self._start.get("input")
+            return {} if field_value is None else field_value
         return _parse_input(text)
 
 

@@ -81,7 +81,7 @@ class BotoTransport:
         timeout: Seconds for each request; with a client made here only.
     """
 
-    __slots__ = ("_given", "_headers", "_make", "_own")
+    __slots__ = ("_client", "_headers", "_make", "_own")
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class BotoTransport:
                 "timeout is for a client made here; give a client of boto3 its own, as "
                 "config=Config(read_timeout=...)"
             )
-        self._given = client
+        self._client = client
         self._make = make_sync
         self._own: Any = None
         self._headers = dict(headers or {})
@@ -108,13 +108,13 @@ class BotoTransport:
         Raises:
             AdapterError: the request failed after the SDK's own retries, or no client can be made.
         """
-        if self._given is None or not _is_async(self._given):
+        if self._client is None or not _is_async(self._client):
             sent: SdkReply = await _in_thread(lambda: self.send_sync(body))
             return sent
         model, request = self._prepare(body, headers)
         token = _CURRENT.set(request)
         try:
-            reply = await _ready(self._given).converse(**_arguments(model))
+            reply = await _ready(self._client).converse(**_arguments(model))
             return _read_reply(reply, request)
         except Exception as error:
             _raise_in_our_words(error)
@@ -149,12 +149,12 @@ class BotoTransport:
         """
 
         async def open_response() -> Any:
-            if self._given is None or not _is_async(self._given):
+            if self._client is None or not _is_async(self._client):
                 return _Threaded(await _in_thread(lambda: self._open(body, headers)))
             model, request = self._prepare(body, headers)
             token = _CURRENT.set(request)
             try:
-                return _Opened(await _ready(self._given).converse_stream(**_arguments(model)))
+                return _Opened(await _ready(self._client).converse_stream(**_arguments(model)))
             finally:
                 _CURRENT.reset(token)
 
@@ -177,7 +177,7 @@ class BotoTransport:
 
     def client(self) -> Any:
         """The client that requests go through; `None` before one is made here."""
-        return self._given if self._given is not None else self._own
+        return self._client if self._client is not None else self._own
 
     async def aclose(self) -> None:
         """Close the client that was made here; the next request makes another."""
@@ -190,13 +190,13 @@ class BotoTransport:
             client.close()
 
     def _sync_client(self) -> Any:
-        if self._given is not None:
-            if _is_async(self._given):
+        if self._client is not None:
+            if _is_async(self._client):
                 raise TypeError(
-                    f"{type(self._given).__name__} is an async client: use collect() or respond(), "
-                    "or give BedrockConverse a client of boto3"
+                    f"{type(self._client).__name__} is an async client: use collect() or "
+                    "respond(), or give BedrockConverse a client of boto3"
                 )
-            return _ready(self._given)
+            return _ready(self._client)
         if self._own is None:
             try:
                 self._own = self._make()

@@ -341,23 +341,23 @@ class PartReader:
         self, part: dict[str, Any], call: dict[str, Any], problem: str | None = None
     ) -> None:
         sent = _without_nulls(call)
-        name, call_id, given = sent.get("name"), sent.get("id"), sent.get("args")
+        name, call_id, args_value = sent.get("name"), sent.get("id"), sent.get("args")
         if not isinstance(name, str):
             name = ""
             sent["name"] = name
         if not isinstance(call_id, str):
             call_id = ""
             sent.pop("id", None)
-        if given is None:
+        if args_value is None:
             arguments = ""
-        elif isinstance(given, dict):
+        elif isinstance(args_value, dict):
             # NaN and infinities become texts here, so that the call can be replayed; it isn't run
             # (rules C2b and R3).
-            arguments = encode(given).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(given):
+            arguments = encode(args_value).decode()
+            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(args_value):
                 problem = _NO_NUMBER
         else:
-            arguments = given if isinstance(given, str) else encode_text(given)
+            arguments = args_value if isinstance(args_value, str) else encode_text(args_value)
             sent["args"] = {INVALID_INPUT: arguments}
             arguments = clean_text(arguments)
         found = CallBlock(

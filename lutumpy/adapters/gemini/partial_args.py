@@ -161,10 +161,10 @@ class PartialArguments:
 
     def take(self, call: Mapping[str, Any]) -> None:
         """Take what one part says of the call's arguments: whole members, and pieces."""
-        given, pieces = field(call, "args"), field(call, "partialArgs")
-        if given is not None:
-            self._taken.append({"args": given})
-            self._try_to_add(self._add_members, given)
+        members, pieces = field(call, "args"), field(call, "partialArgs")
+        if members is not None:
+            self._taken.append({"args": members})
+            self._try_to_add(self._add_members, members)
         listed = listed_in(call, "partialArgs")
         if pieces is not None and not isinstance(pieces, (Mapping, list, tuple)):
             listed = [pieces]
@@ -202,10 +202,10 @@ class PartialArguments:
             which = f"piece {self._count}{shown}" if self._count else "what came with them"
             self.problem = _explain(f"{which} {error}")
 
-    def _add_members(self, given: Any) -> None:
-        if not isinstance(given, Mapping):
+    def _add_members(self, members: Any) -> None:
+        if not isinstance(members, Mapping):
             raise _PieceError("is not an object")
-        for name, value in given.items():
+        for name, value in members.items():
             if name in self._root.members:
                 raise _PieceError("holds a value for a place that has one")
             self._root.members[name] = value
@@ -293,14 +293,14 @@ def _read_value(piece: Mapping[str, Any]) -> Any:
         _PieceError: it holds several, or one that doesn't fit its kind.
     """
     found = [(key, value) for key, value in piece.items() if str(key).lower().endswith("value")]
-    given = [(key, value) for key, value in found if value is not None]
-    if not given:
+    filled = [(key, value) for key, value in found if value is not None]
+    if not filled:
         # A null is written as the name of its kind, or as itself.
         is_null = len(found) == 1 and _KINDS.get(found[0][0]) == "nullValue"
         return None if is_null else _ABSENT
-    if len(given) > 1:
+    if len(filled) > 1:
         raise _PieceError("holds several values")
-    [(key, value)] = given
+    [(key, value)] = filled
     kind = _KINDS.get(key)
     if kind == "nullValue" and value in ("NULL_VALUE", "null_value", 0) and value is not False:
         return None

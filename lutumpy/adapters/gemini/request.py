@@ -57,8 +57,8 @@ def request_fields(
     if max_output_tokens is not None:
         settings["maxOutputTokens"] = max_output_tokens
     if record.effort is not None:
-        given_config = field(extra, "generationConfig")
-        thinking = field(given_config, "thinkingConfig") if given_config else None
+        requested_config = field(extra, "generationConfig")
+        thinking = field(requested_config, "thinkingConfig") if requested_config else None
         if not thinking:
             settings["thinkingConfig"] = {"thinkingLevel": record.effort}
     own: dict[str, Any] = {"generationConfig": settings} if settings else {}
@@ -76,10 +76,10 @@ def request_fields(
     if system := encoder.system():
         fields["systemInstruction"] = system
     contents = encoder.contents()
-    given = {name: without_unset(_merged(own.get(name), extra, name)) for name in _OBJECTS}
+    requested = {name: without_unset(_merged(own.get(name), extra, name)) for name in _OBJECTS}
     if offered:
-        _check_json(model, given["generationConfig"])
-    for name, value in given.items():
+        _check_json(model, requested["generationConfig"])
+    for name, value in requested.items():
         if value is not None and value is not UNSET:
             fields[name] = encode(value)
     tools = _tools(offered, field(extra, "tools"))
@@ -95,26 +95,29 @@ def request_fields(
 
 
 def _merged(own: Any, extra: Mapping[str, Any], name: str) -> Any:
-    given = extra.get(key_of(extra, name))
-    return own if given is None else with_setting(given, own or {})
+    requested = extra.get(key_of(extra, name))
+    return own if requested is None else with_setting(requested, own or {})
 
 
-def with_setting(given: Any, own: Mapping[str, Any]) -> Any:
+def with_setting(requested: Any, own: Mapping[str, Any]) -> Any:
     """A user's settings with ours beside them, in either spelling of their names."""
-    if not isinstance(given, Mapping):
-        return given
-    return {**{name: v for name, v in own.items() if key_of(given, name) not in given}, **given}
+    if not isinstance(requested, Mapping):
+        return requested
+    return {
+        **{name: v for name, v in own.items() if key_of(requested, name) not in requested},
+        **requested,
+    }
 
 
-def _tools(offered: bytes, given: Any) -> bytes:
+def _tools(offered: bytes, requested: Any) -> bytes:
     """The `tools`: one entry with all functions, and the user's own tools."""
-    if given is UNSET:
+    if requested is UNSET:
         return b""
-    if given is None:
+    if requested is None:
         return b"[" + offered + b"]" if offered else b""
-    if not isinstance(given, (list, tuple, Mapping)):
-        return encode(given)
-    entries = [given] if isinstance(given, Mapping) else list(given)
+    if not isinstance(requested, (list, tuple, Mapping)):
+        return encode(requested)
+    entries = [requested] if isinstance(requested, Mapping) else list(requested)
     functions: list[bytes] = []
     others: list[bytes] = []
     for entry in entries:

@@ -216,16 +216,16 @@ class GeminiStreamDecoder:
     # --- what a chunk says ------------------------------------------------------------------------
 
     def _take_fields(self, value: Mapping[str, Any]) -> None:
-        for name, given in value.items():
-            if given is None or name == "candidates":
+        for name, inner in value.items():
+            if inner is None or name == "candidates":
                 continue
             before = self._answer.get(name)
-            if isinstance(given, dict) and isinstance(before, dict):
-                given = {**before, **given}
-            self._answer[name] = given
-        for name, given in first_candidate(value).items():
-            if given is not None and name != "content":
-                self._candidate[name] = given
+            if isinstance(inner, dict) and isinstance(before, dict):
+                inner = {**before, **inner}
+            self._answer[name] = inner
+        for name, inner in first_candidate(value).items():
+            if inner is not None and name != "content":
+                self._candidate[name] = inner
 
     def _response(self) -> dict[str, Any]:
         return {**self._answer, **({"candidates": [self._candidate]} if self._candidate else {})}

@@ -52,7 +52,7 @@ class GenaiTransport:
         timeout: Seconds for each request; the client's own when `None`.
     """
 
-    __slots__ = ("_given", "_headers", "_make_sync", "_own", "_sync", "_timeout")
+    __slots__ = ("_client", "_headers", "_make_sync", "_own", "_sync", "_timeout")
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class GenaiTransport:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> None:
-        self._given = client
+        self._client = client
         self._own = OwnClients(lambda: _Closing(make_async())) if client is None else None
         self._make_sync = make_sync
         self._sync: Any = None
@@ -163,7 +163,7 @@ class GenaiTransport:
 
     def client(self) -> Any:
         """The client that requests go through; `None` before one is made here."""
-        return self._given if self._given is not None else self._sync
+        return self._client if self._client is not None else self._sync
 
     async def aclose(self) -> None:
         """Close the clients that were made here, also the one for requests without a loop."""
@@ -181,7 +181,7 @@ class GenaiTransport:
 
     async def _async_client(self) -> Any:
         if self._own is None:
-            return self._given
+            return self._client
         try:
             return (await self._own.current()).client
         except Exception as error:
@@ -199,13 +199,13 @@ class GenaiTransport:
         return models
 
     def _sync_client(self) -> Any:
-        if self._given is not None:
-            if _is_async(self._given):
+        if self._client is not None:
+            if _is_async(self._client):
                 raise TypeError(
-                    f"{type(self._given).__name__} is an async client: use collect() or respond(), "
-                    "or give Gemini the genai.Client that it belongs to"
+                    f"{type(self._client).__name__} is an async client: use collect() or "
+                    "respond(), or give Gemini the genai.Client that it belongs to"
                 )
-            return self._given
+            return self._client
         if self._sync is None:
             try:
                 self._sync = self._make_sync()

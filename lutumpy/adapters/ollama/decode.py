@@ -220,8 +220,8 @@ class MessageReader:
         kind = next((key for key in sent if key not in _CALL_KEYS), "")
         inner = sent.get(kind)
         item = inner if isinstance(inner, dict) else sent
-        told = sent.get("type")
-        word = kind or (told if isinstance(told, str) and told else "call")
+        type_word = sent.get("type")
+        word = kind or (type_word if isinstance(type_word, str) and type_word else "call")
         place = len(self._sent_calls)
         found = unknown_call(word, item, sent.get("id"), place, place_tells=True)
         if found is None:

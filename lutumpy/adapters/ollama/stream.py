@@ -102,9 +102,9 @@ class OllamaStreamDecoder:
             self._started = True
             model = value.get("model")
             deltas.append(Started(model if isinstance(model, str) else None))
-        for name, given in value.items():
-            if given is not None and name != "message":
-                self._answer[name] = given
+        for name, inner in value.items():
+            if inner is not None and name != "message":
+                self._answer[name] = inner
         message = value.get("message")
         if isinstance(message, dict):
             self._take_message(message, deltas)

@@ -33,7 +33,7 @@ CALLS = call_rows(
         wire=WIRE,
         limit=64,
         prefix="toolu_",
-        told_by="type",
+        identified_by="type",
         other_calls={"server_tool_use": "srvtoolu_", "mcp_tool_use": "mcptoolu_"},
         other_results=tuple([kind for kind in BLOCK_TYPES if kind.endswith("_tool_result")]),
     ),

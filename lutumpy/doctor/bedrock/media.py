@@ -117,8 +117,8 @@ def mend_image_format(editor: Editor, problem: Problem) -> None:
     source = image.get("source")
     data = source.get("bytes") if isinstance(source, dict) else None
     shown = type_of_bytes(data) if isinstance(data, str) else None
-    given = image.get("format")
-    form = _image_format(shown or (given if isinstance(given, str) else ""))
+    stated = image.get("format")
+    form = _image_format(shown or (stated if isinstance(stated, str) else ""))
     if form is None:
         return
     editor.put((*path, "format"), form)
@@ -129,8 +129,8 @@ def mend_image_format(editor: Editor, problem: Problem) -> None:
 def mend_document_format(editor: Editor, problem: Problem) -> None:
     """The format that a media type or another name means."""
     path = (*part_path(problem), "document", "format")
-    given = editor.get(path)
-    name = plain_type(given) if isinstance(given, str) else ""
+    stated = editor.get(path)
+    name = plain_type(stated) if isinstance(stated, str) else ""
     form = _FORMATS.get(name, {"text": "txt", "markdown": "md", "htm": "html"}.get(name, name))
     if form not in DOCUMENT_FORMATS:
         return

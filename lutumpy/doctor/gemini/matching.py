@@ -76,9 +76,9 @@ def in_order_of_calls(calls: Sequence[Placed], results: Sequence[Placed]) -> lis
     of them apart, else by names alone.
     """
     ids = [text(call.get("id")) or "" for _, call in calls]
-    given = [text(result.get("id")) or "" for _, result in results]
+    result_ids = [text(result.get("id")) or "" for _, result in results]
     key = "id"
-    if len(set(ids)) != len(ids) or "" in ids or sorted(ids) != sorted(given):
+    if len(set(ids)) != len(ids) or "" in ids or sorted(ids) != sorted(result_ids):
         key = "name"
     waiting: dict[str, list[Path]] = {}
     for path, result in results:

@@ -92,8 +92,8 @@ class ContentSpelling(Spelling):
         content = result.content
         pieces: Sequence[Piece] = () if isinstance(content, str) else content
         shown = [part for part in map(_write_shown, pieces) if part is not None]
-        said = [piece for piece in pieces if _write_shown(piece) is None]
-        words = content if isinstance(content, str) else _join_texts(self, said)
+        texts = [piece for piece in pieces if _write_shown(piece) is None]
+        words = content if isinstance(content, str) else _join_texts(self, texts)
         key, empty = ("error", NO_TEXT) if result.failed else ("output", "")
         response: Json = {} if not words and not result.failed else {key: words or empty}
         body: Json = {"response": response}
@@ -143,12 +143,12 @@ def _read_parts(parts: Sequence[Any], number: int) -> Iterator[Piece]:
     for part in parts:
         call, result = field(part, "functionCall"), field(part, "functionResponse")
         if isinstance(call, Mapping):
-            made = f"call_{number}_{calls}"
-            yield Call(text(call.get("id")) or made, call.get("name"), call.get("args"))
+            new_id = f"call_{number}_{calls}"
+            yield Call(text(call.get("id")) or new_id, call.get("name"), call.get("args"))
             calls += 1
         elif isinstance(result, Mapping):
-            made = f"call_{number - 1}_{results}"
-            yield _read_result(result, text(result.get("id")) or made)
+            new_id = f"call_{number - 1}_{results}"
+            yield _read_result(result, text(result.get("id")) or new_id)
             results += 1
         elif isinstance(part, Mapping):
             yield _read_part(part)
@@ -166,8 +166,8 @@ def _read_result(result: Mapping[str, Any], call_id: str) -> Result:
     shown = [_read_part(part) for part in items(result.get("parts")) if isinstance(part, Mapping)]
     if not shown:
         return Result(call_id, words, failed)
-    said: list[Piece] = [Text(words)] if words else []
-    return Result(call_id, (*said, *shown), failed)
+    texts: list[Piece] = [Text(words)] if words else []
+    return Result(call_id, (*texts, *shown), failed)
 
 
 def _read_part(part: Mapping[str, Any]) -> Piece:

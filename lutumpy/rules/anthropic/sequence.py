@@ -96,9 +96,12 @@ def _check_system_positions(
 
 def _only_sets_effort(turn: Turn, messages: Sequence[Any]) -> bool:
     """Whether the messages of a turn say nothing, and set something of the output."""
-    said = [found for found in messages[turn.first : turn.last + 1] if isinstance(found, Mapping)]
+    own_messages = [
+        found for found in messages[turn.first : turn.last + 1] if isinstance(found, Mapping)
+    ]
     return all(
-        found.get("output_config") is not None and not found.get("content") for found in said
+        found.get("output_config") is not None and not found.get("content")
+        for found in own_messages
     )
 
 

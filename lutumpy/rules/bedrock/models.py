@@ -59,8 +59,8 @@ def _bare(model: str | None) -> str:
 
 def is_claude(model: str | None) -> bool | None:
     """Whether it is a Claude; `None` where the name doesn't say."""
-    made_by = family(model)
-    return None if made_by is None else made_by == "anthropic"
+    maker = family(model)
+    return None if maker is None else maker == "anthropic"
 
 
 def takes_films(model: str | None) -> bool | None:
@@ -70,8 +70,8 @@ def takes_films(model: str | None) -> bool | None:
 
 def takes_neighbours(model: str | None) -> bool | None:
     """Whether two user messages may stand in a row: Titan and Nova took them [recorded]."""
-    made_by = family(model)
-    return None if made_by is None else made_by == "amazon"
+    maker = family(model)
+    return None if maker is None else maker == "amazon"
 
 
 def keeps_results_alone(model: str | None) -> bool | None:
@@ -93,12 +93,12 @@ def takes_cache_points(model: str | None) -> bool | None:
     """Whether requests may hold cache points: Claude since 3.5 Haiku, and Nova [documentation,
     recorded]; `None` where the name doesn't say whose model it is.
     """
-    made_by = family(model)
-    if made_by is None:
+    maker = family(model)
+    if maker is None:
         return None
-    if made_by == "anthropic":
+    if maker == "anthropic":
         return _UNCACHED_CLAUDE.search(_bare(model)) is None
-    return made_by == "amazon" and "amazon.nova" in _bare(model)
+    return maker == "amazon" and "amazon.nova" in _bare(model)
 
 
 def takes_cached_tools(model: str | None) -> bool | None:
@@ -129,8 +129,8 @@ def binds_reasoning(model: str | None) -> bool:
     """Whether reasoning is good only behind the beginning that it was made with: that of a Claude,
     from a version of its family on. A name that says nothing counts as binding.
     """
-    made_here = is_claude(model)
-    return made_here is not False and claude.binds_reasoning(_bare(model))
+    is_claudes = is_claude(model)
+    return is_claudes is not False and claude.binds_reasoning(_bare(model))
 
 
 def refuses_changed_prefix(model: str | None) -> Enforcement | None:

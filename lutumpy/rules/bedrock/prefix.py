@@ -43,8 +43,12 @@ def find_bound(body: Mapping[str, Any], answer: Any = None) -> list[BoundBlock]:
     for path, role, block in _blocks_of(body, answer):
         reasoning = mapping(block.get("reasoningContent")) if is_object(block) else None
         if reasoning is not None:
-            told = mapping(reasoning.get("reasoningText")) or {}
-            seal = text(told.get("signature")) or text(reasoning.get("redactedContent")) or ""
+            reasoning_text = mapping(reasoning.get("reasoningText")) or {}
+            seal = (
+                text(reasoning_text.get("signature"))
+                or text(reasoning.get("redactedContent"))
+                or ""
+            )
             is_new = path.startswith("content.")
             found.append(BoundBlock(path, seal, running.hexdigest(), is_new))
         elif not _is_cache_point(block):

@@ -301,8 +301,8 @@ def _check_reasoning(turns: list[Turn], model: str | None, thinking: str | None)
             found += _check_signature(place_of(path[:3]), words, claude)
             if family(model) == "deepseek" and message.calls:
                 place = place_of(path[:3])
-                told = f"{place}: this model takes no reasoning back beside tools"
-                found.append(refusal("converse.reasoning_for_model", place, told, "some"))
+                sentence = f"{place}: this model takes no reasoning back beside tools"
+                found.append(refusal("converse.reasoning_for_model", place, sentence, "some"))
     if thinking == "enabled" and claude is not False:
         found += _check_reasoning_first(turns)
     return found
@@ -312,11 +312,11 @@ def _check_signature(where: str, words: Mapping[str, Any], claude: bool | None) 
     signature = words.get("signature")
     place = f"{where}.reasoningContent.reasoningText.signature"
     if signature == "":
-        told = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
-        return [refusal("converse.signature", place, told)]
+        message = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
+        return [refusal("converse.signature", place, message)]
     if signature is None and claude is not False:
-        told = f"{_MODEL_SAYS}{where}.thinking.signature: Field required"
-        return [refusal("converse.signature", place, told, "refused" if claude else "some")]
+        message = f"{_MODEL_SAYS}{where}.thinking.signature: Field required"
+        return [refusal("converse.signature", place, message, "refused" if claude else "some")]
     return []
 
 

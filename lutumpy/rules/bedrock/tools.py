@@ -132,8 +132,8 @@ def _check_strict(
     for _, _, node in walk(schema):
         words = _strict_refusal(node) if isinstance(node, Mapping) else None
         if words is not None:
-            told = f"The model returned the following errors: {where}: {words}"
-            found.append(refusal("converse.strict_schema", where, told, certainty, tools=tools))
+            message = f"The model returned the following errors: {where}: {words}"
+            found.append(refusal("converse.strict_schema", where, message, certainty, tools=tools))
     return found
 
 

@@ -176,15 +176,15 @@ def _check_pairs(
 ) -> list[Problem]:
     """Each result names a call of its own: by its id, or by its name and place."""
     ids = [text(call.get("id")) or "" for call in calls]
-    given = [text(result.get("id")) or "" for _, result in answers]
+    result_ids = [text(result.get("id")) or "" for _, result in answers]
     has_ids = len(set(ids)) == len(ids) and "" not in ids
-    if has_ids and sorted(ids) == sorted(given):
+    if has_ids and sorted(ids) == sorted(result_ids):
         place = {call_id: number for number, call_id in enumerate(ids)}
-        order = [place[call_id] for call_id in given]
+        order = [place[call_id] for call_id in result_ids]
         found = _check_names([calls[number] for number in order], answers)
         return found + ([] if order == sorted(order) else [_disorder(answers)])
     found = []
-    for call_id, other, (path, result) in zip(ids, given, answers, strict=True):
+    for call_id, other, (path, result) in zip(ids, result_ids, answers, strict=True):
         if call_id != other:
             message = (
                 f"The function response has the id {other or None!r}, and the function call in its "
@@ -234,9 +234,9 @@ def current_start(turns: list[Turn]) -> int:
     """
     for turn in reversed(turns):
         if turn.role == "user":
-            said = [path for path, part in turn.blocks if field(part, "functionResponse") is None]
-            if said:
-                return int(said[-1][0])
+            spoken = [path for path, part in turn.blocks if field(part, "functionResponse") is None]
+            if spoken:
+                return int(spoken[-1][0])
     return -1
 
 

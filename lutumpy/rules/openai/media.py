@@ -108,11 +108,11 @@ def check_file_url(rule: str, where: str, url: Any) -> list[Problem]:
     return [Problem(rule, where, message, "refused", param="input", code="unsupported_file")]
 
 
-def check_sound(rule: str, where: str, given: Any) -> list[Problem]:
+def check_sound(rule: str, where: str, form: Any) -> list[Problem]:
     """Problems of the format that an `input_audio` part names."""
-    if not isinstance(given, str) or given in AUDIO_FORMATS:
+    if not isinstance(form, str) or form in AUDIO_FORMATS:
         return []
-    return [wrong_value(rule, where, given, AUDIO_FORMATS)]
+    return [wrong_value(rule, where, form, AUDIO_FORMATS)]
 
 
 def check_text(rule: str, where: str, value: Any) -> list[Problem]:

@@ -257,8 +257,10 @@ def decode_call(
         is_custom = not isinstance(function, dict) and filled(entry.get("custom"))
         kind = "custom" if is_custom else "function"
     is_known = kind in ("function", "custom")
-    said = entry.get(kind)
-    body = without_nulls(mapping(said if is_known or isinstance(said, dict) else function))
+    body_value = entry.get(kind)
+    body = without_nulls(
+        mapping(body_value if is_known or isinstance(body_value, dict) else function)
+    )
     body.pop("parsed_arguments", None)
     key = "input" if kind == "custom" else "arguments"
     name = name_text(model_text(text(body.get("name"))))

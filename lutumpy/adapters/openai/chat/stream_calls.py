@@ -71,8 +71,8 @@ class _Call:
 
     def kind(self) -> str:
         """The kind of a call with a body `custom`, as `decode_call` finds it in the entry."""
-        said = text(self.fields.get("type"))
-        return said or ("function" if "function" in self.bodies else "custom")
+        stated_kind = text(self.fields.get("type"))
+        return stated_kind or ("function" if "function" in self.bodies else "custom")
 
     def entry(self) -> dict[str, Any]:
         """The entry of `tool_calls` in a whole message."""

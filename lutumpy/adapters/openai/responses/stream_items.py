@@ -29,7 +29,7 @@ from lutumpy.rules.openai.responses.items import ITEM_TYPES
 __all__ = ["StreamedItem", "StreamedItems", "texts_of"]
 
 # Calls for the client of which nothing but their beginning has to be known.
-_TOLD_AT_ONCE = ("mcp_approval_request", "tool_search_call")
+_REPORTED_AT_ONCE = ("mcp_approval_request", "tool_search_call")
 
 # For each kind of part, the field of the item that it belongs to, and the field of its text.
 _PLACES = {
@@ -206,7 +206,7 @@ class StreamedItems:
         found = is_for_client(entry.item, kind)
         if found is None:
             return False if entry.item.get("call_id") in self.outputs else None
-        if not entry.done and (kind not in ITEM_TYPES or (found and kind not in _TOLD_AT_ONCE)):
+        if not entry.done and (kind not in ITEM_TYPES or (found and kind not in _REPORTED_AT_ONCE)):
             return None  # fields that come with the end of the item may tell otherwise
         return found
 

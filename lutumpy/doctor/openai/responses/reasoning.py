@@ -89,7 +89,7 @@ class ReasoningTies:
         return self._tied.get(index, 0)
 
     def settle(self, editor: Editor, touched: Iterable[int]) -> str:
-        said = ""
+        words = ""
         for index in sorted(touched):
             reasoning = self._led_by.get(index)
             if reasoning is None or editor.gone((reasoning,)) or len(editor.document) == 1:
@@ -98,13 +98,13 @@ class ReasoningTies:
                 if index not in self._reasoning:  # which has dropped them already
                     _drop_ids_behind(editor, reasoning)
                 _take_out(editor, reasoning)
-                said = ALSO
+                words = ALSO
                 continue
             # The item behind has taken the place of what is gone, and may go in this pass as well.
             while editor.gone((index,)):
                 index += 1
             self._tie(index, reasoning)
-        return said
+        return words
 
     def _tie(self, index: int, reasoning: int) -> None:
         self._led_by[index] = reasoning

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import ApiRules
 from lutumpy.testing.host_place import HostPlace
+from lutumpy.testing.prompt_cache import Piece, PromptCache, PromptTokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.replies import Failure, Reply
 from lutumpy.testing.script import render, render_failure, render_stream
@@ -137,6 +138,7 @@ class ApiServer:
         self.rules: ApiRules = serving(api, "rules")
         self.is_new_account: bool = False
         self.place: HostPlace = HostPlace()
+        self._prompts = PromptCache()
         binding = getattr(self.rules, "reasoning_binding", None)
         self.reasoning = None if binding is None else ReasoningMemory(binding())
 
@@ -240,14 +242,59 @@ class ApiServer:
     def render_reply(
         self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
     ) -> Json:
-        """A scripted reply as the host's answer; arguments as of `lutumpy.testing.render`."""
-        return render(reply, self.api, number=number, model=model, body=body)
+        """A scripted reply as the host's answer, with the tokens of its request; arguments as of
+        `lutumpy.testing.render`.
+        """
+        tokens, reply = self._count_prompt(reply, body)
+        answer = render(reply, self.api, number=number, model=model, body=body)
+        self._tell_cached(answer, tokens)
+        return answer
 
     def render_events(
         self, reply: Reply, *, number: int, model: str, body: Mapping[str, Any]
     ) -> list[Json]:
         """The same as the events of a stream."""
-        return render_stream(reply, self.api, number=number, model=model, body=body)
+        tokens, reply = self._count_prompt(reply, body)
+        events = render_stream(reply, self.api, number=number, model=model, body=body)
+        self._tell_cached(events, tokens)
+        return events
+
+    def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
+        """What a request gives the model to read, in the order in which it is cached."""
+        shape = self.rules.SHAPE
+        tools = body.get("tools")
+        keys = [shape.system_key] if shape.system_key else []
+        pieces = [Piece(tool) for tool in objects(tools)]
+        pieces += [Piece(body[key]) for key in keys if body.get(key)]
+        return [*pieces, *[Piece(entry) for entry in objects(body.get(shape.messages_key))]]
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        """Put the cached tokens into a usage as the API spells it; some tell nothing of them."""
+
+    def _count_prompt(
+        self, reply: Reply, body: Mapping[str, Any]
+    ) -> tuple[PromptTokens | None, Reply]:
+        """The tokens of a request, and the reply with as many; a usage of the script's stays as it
+        is.
+        """
+        if reply.usage is not None:
+            return None, reply
+        counted = self._prompts.count(str(body.get("model")), self.prompt_of(body))
+        return counted, replace(reply, usage=(counted.total, reply.tokens[1]))
+
+    def _tell_cached(self, value: Any, tokens: PromptTokens | None) -> None:
+        """Tell the cached tokens in each usage of an answer, or of its events."""
+        if tokens is None:
+            return
+        if isinstance(value, list):
+            for entry in value:
+                self._tell_cached(entry, tokens)
+        elif isinstance(value, dict):
+            for key in ("usage", "usageMetadata"):
+                if isinstance(value.get(key), dict):
+                    self.write_cached(value[key], tokens)
+            for key in ("message", "response", "metadata"):
+                self._tell_cached(value.get(key), tokens)
 
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
         """A rendered answer as it is sent."""
@@ -302,6 +349,7 @@ class ApiServer:
         """
         if isinstance(body.get("model"), str):
             self.models[body["model"]] = None
+        self._prompts.note(str(body.get("model")), self.prompt_of(body))
         for _, seal in self.find_seals(body, answer):
             if seal:
                 self.place.note(seal, str(body.get("model")))

@@ -1,22 +1,11 @@
-"""Lists of the test server, a page at a time, and counts of tokens."""
+"""Lists of the test server, a page at a time."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 from lutumpy.errors import Problem
 from lutumpy.testing.api_server import Json, Refused
 
-__all__ = ["count_tokens", "index_after", "unknown_item", "write_page"]
-
-CHARACTERS_OF_TOKEN = 4
-
-
-def count_tokens(value: Any) -> int:
-    """A count by length: no tokenizer is at hand, and equal requests have equal counts."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return max(1, len(text) // CHARACTERS_OF_TOKEN)
+__all__ = ["index_after", "unknown_item", "write_page"]
 
 
 def index_after(items: list[Json], item_id: str | None) -> int:

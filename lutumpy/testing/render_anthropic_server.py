@@ -33,7 +33,8 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
-from lutumpy.testing.lists import count_tokens, index_after, write_page
+from lutumpy.testing.lists import index_after, write_page
+from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.replies import Failure
 
@@ -170,6 +171,34 @@ class MessagesServer(ApiServer):
         found = self._check_whole(thread, body, betas)
         thread.is_in_flight = first_refusal(found) is None
         return found
+
+    def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
+        """Tools, system and messages block by block; what ends with a mark is kept."""
+        thread = self._continued_by(body)
+        whole = body if thread is None else _join_thread(thread, body)
+        system = whole.get("system")
+        blocks = [*objects(whole.get("tools"))]
+        blocks += [{"text": system}] if isinstance(system, str) else objects(system)
+        for message in objects(whole.get("messages")):
+            content = message.get("content")
+            parts = [{"text": content}] if isinstance(content, str) else objects(content)
+            blocks += [{"role": message.get("role"), **part} for part in parts]
+        pieces = [Piece(_without_cache_control(block), _is_marked(block)) for block in blocks]
+        if pieces and body.get("cache_control") is not None:
+            pieces[-1] = Piece(pieces[-1].value)
+        return pieces
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        if "input_tokens" not in usage:
+            return
+        written = max(0, tokens.kept - tokens.cached)
+        usage["input_tokens"] = tokens.total - tokens.cached - written
+        usage["cache_read_input_tokens"] = tokens.cached
+        usage["cache_creation_input_tokens"] = written
+        usage["cache_creation"] = {
+            "ephemeral_5m_input_tokens": written,
+            "ephemeral_1h_input_tokens": 0,
+        }
 
     def output_of(self, answer: Mapping[str, Any]) -> Any:
         return answer.get("content")
@@ -365,6 +394,12 @@ def _without_cache_control(value: Any) -> Any:
             if key != "cache_control"
         }
     return [_without_cache_control(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _is_marked(block: Mapping[str, Any]) -> bool:
+    """Whether a block, or one in it, ends a beginning that is kept."""
+    inner = block.get("content")
+    return block.get("cache_control") is not None or any(_is_marked(one) for one in objects(inner))
 
 
 def _describe_model(name: str) -> Json:

@@ -21,7 +21,7 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
-from lutumpy.testing.lists import count_tokens
+from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.render_bedrock import failure_type
 from lutumpy.testing.render_bedrock_frames import write_event_frame, write_exception_frame
@@ -84,6 +84,30 @@ class ConverseServer(ApiServer):
     def _memory(self) -> ReasoningMemory:
         assert self.reasoning is not None, "the rules of Converse say how it binds reasoning"
         return self.reasoning
+
+    def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
+        """Tools, system and messages block by block; what stands before a cache point is kept."""
+        config = mapping(body.get("toolConfig")) or {}
+        blocks = [*objects(config.get("tools")), *objects(body.get("system"))]
+        for message in objects(body.get("messages")):
+            blocks += [
+                {"role": message.get("role"), **block} if "cachePoint" not in block else block
+                for block in objects(message.get("content"))
+            ]
+        pieces: list[Piece] = []
+        for block in blocks:
+            if "cachePoint" not in block:
+                pieces.append(Piece(block, is_end=False))
+            elif pieces:
+                pieces[-1] = Piece(pieces[-1].value)
+        return pieces
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        written = max(0, tokens.kept - tokens.cached)
+        if tokens.cached or written:
+            usage["inputTokens"] = tokens.total - tokens.cached - written
+            usage["cacheReadInputTokens"] = tokens.cached
+            usage["cacheWriteInputTokens"] = written
 
     def output_of(self, answer: Mapping[str, Any]) -> Any:
         return ((answer.get("output") or {}).get("message") or {}).get("content")

@@ -24,7 +24,7 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
-from lutumpy.testing.lists import count_tokens
+from lutumpy.testing.prompt_cache import PromptTokens, count_tokens
 from lutumpy.testing.render_gemini import write_chunk
 from lutumpy.testing.replies import Failure
 from lutumpy.testing.script import render_failure
@@ -75,6 +75,10 @@ class GeminiServer(ApiServer):
                 Route(f"/{version}/models/{{model}}", {"GET": "model"}, True),
             ]
         return tuple(found)
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        if tokens.cached:
+            usage["cachedContentTokenCount"] = tokens.cached
 
     def claims(self, headers: Mapping[str, str]) -> bool:
         return "x-goog-api-key" in headers

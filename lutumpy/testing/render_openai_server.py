@@ -20,6 +20,7 @@ from lutumpy.testing.api_server import (
     Route,
     objects,
 )
+from lutumpy.testing.prompt_cache import PromptTokens
 from lutumpy.testing.render_openai import CREATED
 from lutumpy.testing.replies import Failure, Reply, split_text
 
@@ -110,6 +111,12 @@ class ChatServer(OpenAIServer):
 
     def resources(self) -> Mapping[str, Resource]:
         return {"models": self._list_models, "model": self._retrieve_model}
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        usage["prompt_tokens_details"] = {
+            **usage["prompt_tokens_details"],
+            "cached_tokens": tokens.cached,
+        }
 
     @property
     def _reasoning_field(self) -> str | None:

@@ -26,7 +26,8 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
-from lutumpy.testing.lists import count_tokens, index_after, unknown_item, write_page
+from lutumpy.testing.lists import index_after, unknown_item, write_page
+from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
 from lutumpy.testing.render_openai_server import OpenAIServer
 from lutumpy.testing.render_responses import waiting
@@ -133,6 +134,32 @@ class ResponsesServer(OpenAIServer):
         if first_refusal(found) is None and not is_counted:
             self._tell_removed(body, held)
         return found
+
+    def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
+        """Tools, the output's format, instructions and input; from the version on that binds its
+        reasoning, instructions stand behind the input, and aren't cached.
+        """
+        held = self._store.held_before(body)
+        entries = [*([] if isinstance(held, Problem) else held), *input_items(body)]
+        model, instructions = body.get("model"), body.get("instructions")
+        binding = self._memory.binding
+        is_behind = binding.kind_of(model) is not None and binding.binds(model)
+        text = body.get("text")
+        head = [*objects(body.get("tools"))]
+        if isinstance(text, Mapping) and text.get("format") is not None:
+            head.append({"format": text["format"]})
+        if instructions is not None and not is_behind:
+            entries = [instructions, *entries]
+        pieces = [Piece(value) for value in [*head, *entries]]
+        if instructions is not None and is_behind:
+            pieces.append(Piece(instructions, is_end=False))
+        return pieces
+
+    def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
+        usage["input_tokens_details"] = {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": 0,
+        }
 
     def output_of(self, answer: Mapping[str, Any]) -> Any:
         return answer.get("output")

@@ -96,7 +96,8 @@ class Reply:
         reasoning: What it thought; an empty text gives a block without words, as models that hide
             them send. An API that shows no reasoning leaves it out.
         refusal: The words of a refusal.
-        usage: Input and output tokens.
+        usage: Input and output tokens; if not given, the test server counts them, and what was
+            cached of them.
         model: Name of the model that answers; the requested one if not given.
     """
 

@@ -38,6 +38,10 @@ from lutumpy.execution import Dispatcher
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 
+DOCS = Path(__file__).parent.parent / "docs"
+RECIPES = [page for page in sorted((DOCS / "recipes").glob("*.md")) if page.stem != "index"]
+
+
 class User(BaseModel):
     name: str
 
@@ -195,3 +199,14 @@ def test_a_whole_program_has_at_most_ninety_lines() -> None:
     lines = [line for line in program.splitlines() if line.strip()]
     assert len(lines) <= 90
     assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+def test_a_recipe_is_one_program_of_at_most_eighty_lines(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    programs = text.split("```python\n")[1:]
+    assert len(programs) == 1
+    lines = [line for line in programs[0].split("```")[0].splitlines() if line.strip()]
+    assert len(lines) <= 80
+    assert "**What it needs**" in text
+    assert "**What to change**" in text

@@ -309,6 +309,17 @@ def engines(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
+@nox.session(python=NEWEST)
+def kills(session: nox.Session) -> None:
+    """Processes of durable loops killed and stopped at every named point, on both stores and both
+    engines. It takes half an hour; the suite and the session `engines` try a tenth of it or more.
+    """
+    session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))
+    files = ("tests/durable/test_crashes.py", "tests/durable/engines/test_engine_kills.py")
+    env = {"LUTUMPY_NEED_ENGINES": "1", "LUTUMPY_PROFILE": "thorough"}
+    session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
+
+
 @nox.session(python=NEWEST, tags=["beside"])
 def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, in headless Chromium."""

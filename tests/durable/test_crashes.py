@@ -219,6 +219,27 @@ def test_of_two_that_run_at_once_one_goes_on_and_asks_once_P2_P3_P10(
     assert ends["Taken"] > 0
 
 
+@in_both
+def test_two_that_run_at_once_may_both_die_P2_P3_P4_P5_P7(
+    workers: Workers, places: Places, undisturbed: Undisturbed
+) -> None:
+    """Each at a point of its own, while the other goes on or waits for its lease."""
+
+    def crash(number: int) -> list[str]:
+        dice = random.Random(f"{SEED} two {number}")
+        trial = places.make(f"two-{number}", events=dice.random() < 0.5)
+        with workers.take() as one, workers.take() as two:
+            one.start(trial.make_job(at=dice.randint(5, 120)))
+            two.start(trial.make_job(at=dice.randint(5, 120)))
+            one.wait()
+            two.wait()
+            ended = one.do(trial.make_job())
+        faults = [] if ended == 0 else [f"{number}: ended by {ended}"]
+        return faults or faults_of(trial, undisturbed.session)
+
+    assert workers.map(crash, range(examples(3)), each=2) == []
+
+
 def test_without_markers_the_same_checks_find_double_effects_P5(
     workers: Workers, places: Places, undisturbed: Undisturbed
 ) -> None:

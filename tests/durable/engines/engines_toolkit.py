@@ -17,13 +17,31 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import SCOPE, Model, asked
+from durable_toolkit import ANSWER, SCOPE, Model, asked, call, calls
 from engines_tools import Desk, Notes, dispatcher
 
 from lutumpy.durable import DbosRunner, DurableLoop, SqliteStore, TemporalRunner
 
 WORKER = Path(__file__).with_name("engines_worker.py")
 BINARIES = Path(sys.executable).parent
+
+
+def _every_kind() -> list[Any]:
+    first = [
+        call("look", "l1", word="cat"),
+        call("charge", "p1", amount=5),
+        call("save", "s1", title="note"),
+    ]
+    return [calls(*first), calls(call("charge", "p2", amount=6)), ANSWER]
+
+
+def _fatal() -> list[Any]:
+    """Its worker dies before the effect of one payment and behind that of another."""
+    tried = [calls(call("charge", f"p{amount}", amount=amount)) for amount in (11, 13)]
+    return [*tried, calls(call("charge", "p5", amount=5)), ANSWER]
+
+
+KILL_SCRIPTS: dict[str, Any] = {"every kind": _every_kind, "fatal": _fatal}
 
 
 def skip(reason: str) -> None:

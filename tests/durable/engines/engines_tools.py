@@ -56,7 +56,9 @@ async def look(word: str, *, notes: Skip[Notes]) -> str:
 
 @tool_fn(effect="once", timeout=60)
 async def charge(amount: int, *, notes: Skip[Notes]) -> str:
-    """Charge somebody. 13 kills its process after the effect, 20 takes a while."""
+    """Charge somebody. 11 kills its process before the effect, 13 after it, 20 takes a while."""
+    if amount == 11:
+        die()
     notes.write("charge", amount=amount)
     if amount == 13:
         die()

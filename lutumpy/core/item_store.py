@@ -154,27 +154,33 @@ class ItemStore:
             receipt: Tells its holder whether the change was made.
         """
         state = self._state
+        stable, used, failed = state.stable, state.ids, state.failures
         # Slices are assigned, not extended: behind what counts there may be the remains of a change
-        # that was interrupted.
-        self._stable[state.stable :] = settled
-        self._ids[state.ids :] = ids
-        self._failed[state.failures :] = failures
-        self._answers[state.answers :] = usages
-        for position, call_id in enumerate(ids, state.ids):
-            self._id_index[call_id] = position
+        # that was interrupted. Most changes are to one or two of the lists.
+        if settled:
+            self._stable[stable:] = settled
+            stable += len(settled)
+        if ids:
+            self._ids[used:] = ids
+            for call_id in ids:
+                self._id_index[call_id] = used
+                used += 1
+        if failures:
+            self._failed[failed:] = failures
+            failed += len(failures)
+        if usages:
+            self._answers[state.answers :] = usages
         if state.receipt is not None:
             state.receipt.written = True
-        self._state = State._make((
-            state.stable + len(settled),
-            draft.tail if draft is not None else (),
-            draft.sent if draft is not None else 0,
-            draft.held if draft is not None else False,
-            state.ids + len(ids),
-            state.failures + len(failures),
-            state.answers + len(usages),
-            state.revision + added,
-            receipt,
-        ))  # fmt: skip
+        tail: tuple[Item, ...] = ()
+        sent, held = 0, False
+        if draft is not None:
+            tail, sent, held = draft.tail, draft.sent, draft.held
+        answers, revision = state.answers + len(usages), state.revision + added
+        # As `State(...)`, without entering a function.
+        self._state = tuple.__new__(
+            State, (stable, tail, sent, held, used, failed, answers, revision, receipt)
+        )
 
     def holds(self, receipt: Receipt) -> bool:
         """Whether the change that came with this receipt was made."""

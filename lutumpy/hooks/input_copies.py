@@ -32,7 +32,7 @@ from lutumpy.tools.calls import BaseToolCall
 
 C = TypeVar("C", bound=BaseToolCall)
 
-__all__ = ["NOT_COPIED", "changed_call", "copy_input", "copy_inputs"]
+__all__ = ["NOT_COPIED", "changed_call", "copy_input", "copy_inputs", "replace_changed"]
 
 NOT_COPIED: Any = object()
 """In place of the copy, for a call that no hook looks at."""
@@ -82,12 +82,11 @@ def copy_inputs(
         for name, field in fields.items():
             if type(field) in _UNCHANGEABLE:
                 continue
-            if (
-                type(field) is not list
-                or not _UNCHANGEABLE.issuperset(map(type, field))
-                or any(map(is_, lists, repeat(field)))  # two fields share it, and so do the copy's
-            ):
+            if type(field) is not list or not _UNCHANGEABLE.issuperset(map(type, field)):
                 is_flat = False
+                break
+            if lists and any(map(is_, lists, repeat(field))):
+                is_flat = False  # two fields share it, and so do the copy's
                 break
             lists.append(field)
             fields[name] = field.copy()
@@ -107,6 +106,40 @@ def copy_inputs(
 def changed_call(call: C, copy: Any) -> C:
     """The call, if the copy of its input is as it was; else the same call with that copy."""
     return call if _are_same(call.input, copy) else call.holding(copy)
+
+
+def replace_changed(states: Sequence[Any], decided: list[Any], copies: Sequence[Any]) -> None:
+    """Put the copy in place of the input into each call whose copy the hooks have changed.
+
+    Args:
+        states: Every call of the answer before the hooks.
+        decided: The same after them; changed calls are replaced here.
+        copies: What `copy_inputs` gave for them.
+    """
+    for index, copy in enumerate(copies):
+        call = states[index]
+        if copy is NOT_COPIED or decided[index] is not call or copy is call.input:
+            continue  # not looked at, decided, or a text
+        # As `changed_call`, without entering it for each call: a flat input that no hook has
+        # changed has the very same values, and lists of the very same ones.
+        fields, theirs = call.input.__dict__, copy.__dict__
+        is_same = (
+            call.input.__pydantic_extra__ is None
+            and call.input.__pydantic_fields_set__ == copy.__pydantic_fields_set__
+            and len(fields) == len(theirs)
+        )
+        for name in fields if is_same else ():
+            value, other = fields[name], theirs.get(name, NOT_COPIED)
+            if value is not other and (
+                type(value) is not list
+                or type(other) is not list
+                or len(value) != len(other)
+                or not all(map(is_, value, other))
+            ):
+                is_same = False
+                break
+        if not is_same:
+            decided[index] = changed_call(call, copy)
 
 
 def _are_same(one: Any, other: Any) -> bool:

@@ -18,7 +18,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from operator import is_
 from types import CoroutineType
 from typing import Any, TypeAlias, Union
 
@@ -28,7 +27,7 @@ from lutumpy.hooks.calling import hook_failure
 from lutumpy.hooks.changes import InputWatch
 from lutumpy.hooks.decisions import UNCHANGED, Policy, RunNormally
 from lutumpy.hooks.implementations import label
-from lutumpy.hooks.input_copies import changed_call, copy_inputs
+from lutumpy.hooks.input_copies import copy_inputs, replace_changed
 from lutumpy.hooks.logs import INFO, logger
 from lutumpy.hooks.pipeline import (
     NOT_ASKED,
@@ -201,18 +200,7 @@ class HookRun:
                 )
             if watch is not None and watch.changed_by:
                 self.changed_by[metadata.id] = watch.changed_by
-            before = call.input
-            if decided[index] is not call or value is before:  # decided; or a text
-                continue
-            # As in `changed_call`, without entering it: a flat input that no hook has changed has
-            # the very same values.
-            if (
-                before.__pydantic_extra__ is not None
-                or before.__pydantic_fields_set__ != value.__pydantic_fields_set__
-                or len(before.__dict__) != len(value.__dict__)
-                or not all(map(is_, before.__dict__.values(), value.__dict__.values()))
-            ):
-                decided[index] = changed_call(call, value)
+        replace_changed(states, decided, copies)
         return decided
 
     def _refuse_async_hooks(self, states: Sequence[CallState]) -> None:

@@ -98,8 +98,13 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
     if not isinstance(usage, dict):
         return NO_USAGE
     get = usage.get
-    input_tokens, output_tokens = count(get(names.input)), count(get(names.output))
-    total = count(get("total_tokens")) or input_tokens + output_tokens
+    input_tokens, output_tokens, total = get(names.input), get(names.output), get("total_tokens")
+    # Nearly all are numbers as documented, which is seen without a call for each.
+    if not type(input_tokens) is type(output_tokens) is type(total) is int or (
+        input_tokens < 0 or output_tokens < 0 or total <= 0
+    ):
+        input_tokens, output_tokens = count(input_tokens), count(output_tokens)
+        total = count(total) or input_tokens + output_tokens
     cached = written = reasoning = 0
     if details := get(names.input_details):
         details = mapping(details)

@@ -39,6 +39,7 @@ from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
     cut_call,
+    fits_name,
     long_calls,
     text_and_calls,
 )
@@ -278,7 +279,11 @@ class ChatEncoder(HistoryEncoder):
         return tuple(found)
 
     def _replay(self, turn: AssistantTurn) -> None:
+        if self._goes_back_as_it_came(turn):
+            self.fragments.append(turn.native)
+            return
         misnamed = self._misnamed_calls(turn)
+        long = long_calls(turn)
         has_legacy = False
         with_long_id: list[CallBlock] = []
         for call in turn.calls:
@@ -286,19 +291,6 @@ class ChatEncoder(HistoryEncoder):
                 has_legacy = True
             if len(call.id) > self._own_limit and call.position >= 0:
                 with_long_id.append(call)
-        # A message that is short as a whole has no long arguments: its calls needn't be looked at.
-        long = long_calls(turn) if len(turn.native) > MAX_ARGUMENTS else []
-        is_sent_as_it_came = not (
-            misnamed
-            or has_legacy
-            or with_long_id
-            or long
-            or turn.reasoning_dropped
-            or len(turn.calls) > MAX_CALLS
-        )
-        if is_sent_as_it_came:
-            self.fragments.append(turn.native)
-            return
         message = json_values.decode(turn.native)
         self._mend_calls(message, misnamed, long, with_long_id, has_legacy=has_legacy)
         if turn.reasoning_dropped:
@@ -377,6 +369,20 @@ class ChatEncoder(HistoryEncoder):
             found.append(entry)
         return tuple(found)
 
+    def _goes_back_as_it_came(self, turn: AssistantTurn) -> bool:
+        """Whether nothing of a reply has to be looked at more closely, as of nearly all."""
+        # A message that is short as a whole has no long arguments: its calls needn't be looked at.
+        if turn.reasoning_dropped or len(turn.native) > MAX_ARGUMENTS:
+            return False
+        if len(turn.calls) > MAX_CALLS:
+            return False
+        for call in turn.calls:
+            if call.kind == "function_call" or len(call.id) > self._own_limit:
+                return False
+            if not fits_name(call.name):
+                return False
+        return True
+
     def _project(self, turn: AssistantTurn) -> None:
         parts = text_and_calls(turn)
         if not parts:
@@ -425,7 +431,8 @@ class ChatEncoder(HistoryEncoder):
             content = _text_of_result(call_id, result.name, content, attachments)
         elif len(content) > MAX_TEXT_PART:
             content = cut_output(content)
-        self._put({"role": "tool", "tool_call_id": call_id, "content": content})
+        message = {"role": "tool", "tool_call_id": call_id, "content": content}
+        self.fragments.append(encode(message))
 
 
 def _text_of_result(

@@ -97,7 +97,7 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
     """The tokens that a reply cost, given its `usage`."""
     if not isinstance(usage, dict):
         return NO_USAGE
-    get = usage.get
+    get: Any = usage.get
     input_tokens, output_tokens, total = get(names.input), get(names.output), get("total_tokens")
     # Nearly all are numbers as documented, which is seen without a call for each.
     if not type(input_tokens) is type(output_tokens) is type(total) is int or (

@@ -262,7 +262,10 @@ class OpenAnswer:
             RoundClosedError: another thread closed it, or something else than `holder` holds it.
         """
         transcript = transcript_of(target)
-        turn = self._turn_for(transcript, rebase)
+        turn = self.turn
+        # Nearly always nothing has happened since.
+        if transcript is not self.transcript or transcript.revision != self.begun.revision:
+            turn = self._turn_for(transcript, rebase)
         if self._results:
             results = [*self._results, *results]
         matched = match_results(self.entries, results, decided or _NOTHING_DECIDED)
@@ -290,10 +293,10 @@ class OpenAnswer:
         next(receipt.writer, None)
 
     def _turn_for(self, transcript: Transcript, rebase: bool) -> AssistantTurn:
-        """The turn as it is written into `transcript`; raises `StaleRoundError` as `write`."""
+        """The turn as it is written into a transcript that moved on, or another one; raises
+        `StaleRoundError` as `write`.
+        """
         same = transcript is self.transcript
-        if same and transcript.revision == self.begun.revision:
-            return self.turn
         continues = self.transcript.same_prefix(transcript, self.begun.length)
         if not rebase or not continues:
             self._refuse_closed()  # another thread may just have moved it on by this very answer

@@ -37,7 +37,6 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher
 from lutumpy.testing import Call, Reply, ScriptedModel
 
-
 DOCS = Path(__file__).parent.parent / "docs"
 RECIPES = [page for page in sorted((DOCS / "recipes").glob("*.md")) if page.stem != "index"]
 

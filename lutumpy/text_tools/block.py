@@ -43,10 +43,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from lutumpy.text_tools.block_calls import BlockValue, read_broken, read_cut, read_whole
 from lutumpy.text_tools.block_tags import BlockTags
+from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.trailing_text import JSON_MARK, begins_rest, begins_value, ends_key
@@ -62,21 +62,12 @@ _ID = re.compile(r"[\w-]*")
 _WORDS = re.compile(r"[\w \t-]*")
 
 
-class Block:
-    """Fed with the text behind a start tag until it is `closed`.
+class Block(OpenBlock):
+    """JSON calls, fed with the text behind a start tag until it is `closed`.
 
     Args:
         tags: What to look for.
         quoted: The block is in a code block, where text that doesn't begin like a call is text.
-
-    Attributes:
-        raw: The pieces of the block as they were written, start tag included.
-        calls: Its calls, when it is closed.
-        is_text: It turned out not to be a block of calls.
-        is_empty: It is closed and holds no call: its JSON is an empty array.
-        returned: Text that was taken although it belongs behind the block.
-        waiting: More of the text is needed to go on, or its end.
-        closed: It has ended.
     """
 
     __slots__ = (
@@ -87,33 +78,16 @@ class Block:
         "_length",
         "_name_pieces",
         "_problem",
-        "_quoted",
         "_separated",
-        "_state",
         "_tags",
         "_undecided",
         "_values",
-        "calls",
-        "closed",
-        "is_empty",
-        "is_text",
-        "raw",
-        "returned",
-        "waiting",
     )
 
     def __init__(self, tags: BlockTags, *, quoted: bool) -> None:
-        self.raw: list[str] = [tags.syntax.start]
-        self.calls: list[ParsedCall] = []
-        self.is_text: bool = False
-        self.is_empty: bool = False
-        self.returned: str = ""
-        self.waiting: bool = False
-        self.closed: bool = False
+        super().__init__(tags.syntax.start, self._begin, quoted=quoted)
         self._tags = tags
-        self._quoted = quoted
         self._length = len(tags.syntax.start)
-        self._state: Callable[[str, int], int] = self._begin
         self._fence_length = 0
         self._in_fence = False
         self._name_pieces: list[str] = []
@@ -127,13 +101,6 @@ class Block:
         self._body_end = -1
         # What is wrong with a block without JSON. What is wrong with JSON, the scanner knows.
         self._problem: str | None = None
-
-    def feed(self, text: str, pos: int) -> int:
-        """Take what belongs to the block; gives where it stopped: behind it, or where it waits."""
-        self.waiting = False
-        while pos < len(text) and not self.closed and not self.waiting:
-            pos = self._state(text, pos)
-        return pos
 
     def finish(self, rest: str) -> None:
         """The text has ended in the block, with `rest` not taken yet."""
@@ -494,7 +461,5 @@ class Block:
         return self._take(text, pos, end_of(_SPACE, text, pos))
 
     def _take(self, text: str, pos: int, stop: int) -> int:
-        if stop > pos:
-            self.raw.append(text[pos:stop])
-            self._length += stop - pos
-        return stop
+        self._length += max(0, stop - pos)
+        return super()._take(text, pos, stop)

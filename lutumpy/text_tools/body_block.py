@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from lutumpy.text_tools.body_syntax import BodySyntax
+from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools
 from lutumpy.text_tools.tag_search import TagSearch, end_of
@@ -43,60 +43,20 @@ class BodyTags:
         }
 
 
-class BodyBlock:
-    """Fed with the text behind a start tag until it is `closed`.
+class BodyBlock(OpenBlock):
+    """Calls of every other format, which are read when the block has ended.
 
     Args:
         tags: What to look for.
         quoted: The block is in a code block, where what can't be read is text.
-
-    Attributes:
-        raw: The pieces of the block as they were written, start tag included.
-        calls: Its calls, when it is closed.
-        is_text: It turned out not to be a block of calls.
-        is_empty: It is closed and holds no call.
-        returned: Text that was taken although it belongs behind the block; always empty.
-        thinking_end: What ends the thinking that begins behind the block; empty where
-            none does.
-        waiting: More of the text is needed to go on, or its end.
-        closed: It has ended.
     """
 
-    __slots__ = (
-        "_closer",
-        "_quoted",
-        "_state",
-        "_tags",
-        "calls",
-        "closed",
-        "is_empty",
-        "is_text",
-        "raw",
-        "returned",
-        "thinking_end",
-        "waiting",
-    )
+    __slots__ = ("_closer", "_tags")
 
     def __init__(self, tags: BodyTags, *, quoted: bool) -> None:
-        self.raw: list[str] = [tags.syntax.start]
-        self.calls: list[ParsedCall] = []
-        self.is_text: bool = False
-        self.is_empty: bool = False
-        self.returned: str = ""
-        self.thinking_end: str = ""
-        self.waiting: bool = False
-        self.closed: bool = False
+        super().__init__(tags.syntax.start, self._outside, quoted=quoted)
         self._tags = tags
-        self._quoted = quoted
         self._closer = ""
-        self._state: Callable[[str, int], int] = self._outside
-
-    def feed(self, text: str, pos: int) -> int:
-        """Take what belongs to the block; gives where it stopped."""
-        self.waiting = False
-        while pos < len(text) and not self.closed and not self.waiting:
-            pos = self._state(text, pos)
-        return pos
 
     def finish(self, rest: str) -> None:
         """The text has ended in the block, with `rest` not taken yet."""
@@ -170,8 +130,3 @@ class BodyBlock:
     def _take_and_wait(self, text: str, pos: int, stop: int) -> int:
         self.waiting = stop < len(text)
         return self._take(text, pos, stop)
-
-    def _take(self, text: str, pos: int, stop: int) -> int:
-        if stop > pos:
-            self.raw.append(text[pos:stop])
-        return stop

@@ -9,6 +9,7 @@ from lutumpy.text_tools.block_tags import BlockTags
 from lutumpy.text_tools.body_block import BodyBlock, BodyTags
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.harmony_syntax import HarmonyBlock, HarmonySyntax
+from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.schema_values import KnownTools
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.tag_search import TagSearch, check_distinct
@@ -75,7 +76,7 @@ class ScanTags:
         self.in_info: TagSearch = TagSearch(starts, "\n|`+|~+")
         self.in_fence: TagSearch = TagSearch(seen)
 
-    def open_block(self, tag: str, *, quoted: bool) -> Block | BodyBlock:
+    def open_block(self, tag: str, *, quoted: bool) -> OpenBlock:
         """A new block that this start tag begins."""
         tags = self.blocks[tag]
         if isinstance(tags, BlockTags):

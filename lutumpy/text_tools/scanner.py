@@ -35,8 +35,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lutumpy.text_tools.block import Block
-from lutumpy.text_tools.body_block import BodyBlock
+from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.scan_tags import ScanTags
 from lutumpy.text_tools.tag_search import end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
@@ -69,7 +68,7 @@ class _Fence:
     in_line: bool
     info: str = ""
     clean: bool = True
-    held: list[str | Block | BodyBlock] | None = None
+    held: list[str | OpenBlock] | None = None
 
 
 class TextScanner(TextMachine):
@@ -113,7 +112,7 @@ class TextScanner(TextMachine):
         self._run_mark = ""
         self._run_length = 0
         self._fence: _Fence | None = None
-        self._block: Block | BodyBlock | None = None
+        self._block: OpenBlock | None = None
         self._opening, self._think_end = begins_in or ("", "")
 
     def flush(self) -> str:
@@ -376,7 +375,7 @@ class TextScanner(TextMachine):
         self._state = self._text
         return pos
 
-    def _hold_back(self, fence: _Fence, piece: str | Block | BodyBlock) -> None:
+    def _hold_back(self, fence: _Fence, piece: str | OpenBlock) -> None:
         if not isinstance(piece, str):
             fence.held = [] if fence.held is None else fence.held
             fence.held.append(piece)
@@ -421,7 +420,7 @@ class TextScanner(TextMachine):
             self._end_block(block)
         return pos
 
-    def _end_block(self, block: Block | BodyBlock) -> None:
+    def _end_block(self, block: OpenBlock) -> None:
         self._block = None
         fence = self._fence
         if fence is not None:
@@ -438,7 +437,7 @@ class TextScanner(TextMachine):
         else:
             self.calls.extend(block.calls)
             self._count_empty(block.is_empty)
-        if isinstance(block, BodyBlock) and block.thinking_end:
+        if block.thinking_end:
             self._think_end = block.thinking_end
             self._thoughts.begin()
             self._state = self._thinking

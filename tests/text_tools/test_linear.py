@@ -24,6 +24,7 @@ from lutumpy.text_tools import escaped_syntax as escaped_module
 from lutumpy.text_tools import guided_answer as guided_module
 from lutumpy.text_tools import json_scanner as json_module
 from lutumpy.text_tools import keyed_syntax as keyed_module
+from lutumpy.text_tools import nested_syntax as nested_module
 from lutumpy.text_tools import python_syntax as python_module
 from lutumpy.text_tools import scanner as scanner_module
 from lutumpy.text_tools import tag_search as tags_module
@@ -126,6 +127,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         body_module,
         escaped_module,
         keyed_module,
+        nested_module,
         python_module,
         xml_module,
     ):

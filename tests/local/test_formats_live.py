@@ -55,9 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_a_format_is_read_from_a_real_answer_and_stream_S1(
-    server: LocalServer, name: str
-) -> None:
+def test_a_format_is_read_from_a_real_answer_and_stream_S1(server: LocalServer, name: str) -> None:
     grammar = f"{GRAMMARS[name]}\nn ::= {NUMBER}"
     chat = server.chat(temperature=0, max_output_tokens=100, extra={"grammar": grammar, "seed": 1})
     llm = TextTools(chat, parser=TagToolParser.named(name))

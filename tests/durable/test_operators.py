@@ -107,6 +107,20 @@ async def test_a_broken_lease_lets_another_go_on_and_its_process_write_nothing(s
     assert raised.value.kind == "unknown_scope"
 
 
+async def test_a_run_whose_lease_is_broken_ends_and_another_goes_on(store: Any) -> None:
+    await store.create("s", asked())
+    ledger = Ledger()
+    ledger.during["charge"] = lambda: store.break_lease("s", by="ann")
+    script = [Reply(calls=[call("charge", "c1", amount=7)]), Reply(text="done")]
+    with pytest.raises(TakenOverError):
+        await make_loop(store, Model(script), ledger).run("s")
+    ledger.during.clear()
+    assert isinstance(await make_loop(store, Model(script), ledger).run("s"), Answered)
+    assert ledger.count("charge 7") == 1
+    status, text = results(await store.session("s"))[0]
+    assert (status, "outcome is unknown" in text) == ("error", True)
+
+
 # --- keys --------------------------------------------------------------------------------------
 
 

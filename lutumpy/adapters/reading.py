@@ -373,8 +373,8 @@ _NAMES: dict[type[Any], str] = {
 
 
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:
-    """The status of a result: where the wire has no flag, only a rejection can be told, by how its
-    text begins.
+    """The status of a result; without a flag only a rejection is recognised, by how its text
+    begins.
     """
     first = content if isinstance(content, str) else content[0] if content else ""
     text = first.text if isinstance(first, TextPart) else first

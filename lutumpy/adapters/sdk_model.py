@@ -89,7 +89,7 @@ class SdkModel(ABC):
     sdk: ClassVar[str]
     # How the SDK calls its clients, for errors.
     _clients: ClassVar[str]
-    # A method that every client of this wire has, so that one of no SDK can be told.
+    # A method that every client of this wire has, so that one of no SDK is noticed.
     _mark: ClassVar[str] = "post"
     _path: ClassVar[str] = ""
     # The SDK's own method for such a request, where it makes a span of it.

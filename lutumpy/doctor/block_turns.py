@@ -67,7 +67,7 @@ class Conversation:
 
 
 def expect_block(editor: Editor, wire: BlockWire, path: Path) -> None:
-    """The repair fits only if this block is there; calls and results are told by their ids."""
+    """The repair fits only if this block is there; calls and results are recognised by ids."""
     block = editor.get(path)
     if wire.is_tagged or not isinstance(block, dict):
         expect_entry(editor, path)

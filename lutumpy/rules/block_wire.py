@@ -59,8 +59,8 @@ class BlockWire:
     """Where calls and results stand in an API's messages.
 
     Attributes:
-        call: How a call is told.
-        result: How a result is told.
+        call: How a call is recognised.
+        result: How a result is recognised.
         model: The model's role. Only its turns hold calls.
         user: The role of who answers calls. Only its turns hold results.
         blocks_key: The key of a message under which its blocks are.

@@ -5,7 +5,7 @@ Neighbouring messages of one role are one for this API. So the calls of an answe
 several messages, and their results too, with a text after them.
 """
 
-# How messages become turns is said in `adapters/block_reading.py`.
+# `adapters/block_reading.py` explains how messages become turns.
 
 from __future__ import annotations
 

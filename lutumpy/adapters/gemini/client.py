@@ -72,7 +72,7 @@ class Gemini(SdkModel):
     api: ClassVar[str] = API
     sdk: ClassVar[str] = "google.genai"
     tool_names: ClassVar[ToolNames] = TOOL_NAMES
-    """The names under which the API is told of tools: it refuses some that a toolset takes."""
+    """The names of tools in requests: the API refuses some that a toolset takes."""
     _clients: ClassVar[str] = "genai.Client"
     _mark: ClassVar[str] = "models"
 

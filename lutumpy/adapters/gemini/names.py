@@ -1,4 +1,4 @@
-"""The names of functions, as this API is told of them."""
+"""The names of functions in this API's requests."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Neighbouring contents of one role are one for this API. So the calls of an answe
 several contents, and their results too, with a text after them.
 """
 
-# How contents become turns is said in `adapters/block_reading.py`. A result is told by its id where
-# its call has that id; by its name and order where it has none, and by its place alone where names
-# say nothing.
+# `adapters/block_reading.py` explains how contents become turns. The call of a result is found by
+# its id, where a call has that id; by name and order where there is none, and by the place alone
+# where names say nothing.
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class GeminiStreamDecoder:
         """The whole answer, when the stream has ended.
 
         Raises:
-            AdapterError: no chunk said why the answer ended; `.partial` is what had arrived.
+            AdapterError: no chunk gave a reason for the end; `.partial` is what had arrived.
         """
         if not self._ended:
             raise AdapterError(

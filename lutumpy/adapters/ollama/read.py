@@ -134,7 +134,7 @@ def _read_parts(message: dict[str, Any]) -> list[Part]:
         text = content if isinstance(content, str) else encode_text(content)
         parts.append(TextPart(text))
     for image in images if isinstance(images, list) else ():
-        # The API is told no media type: the bytes say it.
+        # Requests of this API have no media type: the bytes say it.
         kind = type_of_bytes(image) if isinstance(image, str) else None
         parts.append(image_part(f"data:{kind or 'image/png'};base64,{image}"))
     return parts

@@ -39,7 +39,7 @@ def request_fields(
         temperature: Stands under `options`.
         max_output_tokens: The same, as `num_predict`.
         strict: Changes nothing: the API has no strict tools.
-        stream: Said in either case, since the API streams where nothing is said.
+        stream: Sent in either case, since the API streams by default.
         record: What the request says anew; it is filled in.
         extra: Further parameters; they win over what stands here, but tools stand beside the
             offered ones, and `options` beside ours.

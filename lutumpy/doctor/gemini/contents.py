@@ -206,7 +206,7 @@ def drop_unknown_key(editor: Editor, problem: Problem) -> None:
 
 
 def _mend_foreign_content(editor: Editor, problem: Problem, content: Mapping[str, Any]) -> None:
-    """What is said under the key of other APIs."""
+    """A content under the key of other APIs."""
     index = int(problem.path[0])
     role, pieces = reader_for(SPELLING).read_entry(content, index)
     entries = write_entry(SPELLING, role, pieces)

@@ -90,7 +90,7 @@ def check_tools(tools: Sequence[Any] | None, *, model: str | None = None) -> lis
 
 
 def _check_cache_point(index: int, model: str | None) -> list[Problem]:
-    """Nova takes cache points in `system` and messages alone; of other makers nobody told."""
+    """Nova takes cache points in `system` and messages alone; for other makers nothing is known."""
     if takes_cached_tools(model) is not False:
         return []
     words = (

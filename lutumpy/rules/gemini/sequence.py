@@ -3,8 +3,8 @@
 # What is hard here
 # -----------------
 # Neighbouring contents of one role are one turn to the API, so pairs are looked for between turns
-# (`Turn`), and problems still name contents. Ids may be missing on both sides, and then a result
-# is told by its place alone:
+# (`Turn`), and problems still name contents. Ids may be missing on both sides, and then only
+# its place shows which call a result answers:
 #
 #   | the results in the turn after N calls are ...    | rule                            |
 #   |--------------------------------------------------|---------------------------------|

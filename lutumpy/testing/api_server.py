@@ -63,12 +63,14 @@ class Route:
         is_whole: Whether the path begins at the root, and not behind what base URLs end with.
         streams: Whether what a model answers there is a stream; `None` where `stream` in the body
             says it.
+        way: By which way in it is asked, where an API has several: a cloud's, for example.
     """
 
     path: str
     methods: Mapping[str, str]
     is_whole: bool = False
     streams: bool | None = None
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,16 @@ class ApiServer:
     ) -> Failure | None:
         """The same, with what stands behind the question mark, where some APIs take a key."""
         return self.refuse_headers(headers)
+
+    def refuse_at(
+        self, way: str, headers: Mapping[str, str], options: Mapping[str, str]
+    ) -> Failure | None:
+        """The same, by one of the ways in."""
+        return self.refuse_request(headers, options)
+
+    def failures_of(self, way: str) -> Api:
+        """The API whose errors are written by one of the ways in."""
+        return self.api
 
     def check(
         self, body: Any, *, headers: Mapping[str, str] = NO_HEADERS, is_counted: bool = False
@@ -327,6 +339,12 @@ class ApiServer:
             options: What stands behind the question mark.
         """
         return self.stream_type, self._write_events(events)
+
+    def write_stream_at(
+        self, way: str, events: Iterable[Json | Failure], options: Mapping[str, str]
+    ) -> tuple[str, Iterator[bytes]]:
+        """The same, by one of the ways in."""
+        return self.write_stream(events, options)
 
     def _write_events(self, events: Iterable[Json | Failure]) -> Iterator[bytes]:
         for event in events:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.testing.api_server import ApiServer, Json, Query, Refused, first_refusal
 from lutumpy.testing.paths import Target
@@ -33,6 +34,7 @@ class Exchange:
         self.number = number
         self.request = request
         self.request_id: str = f"req_{number:024d}"
+        self.failures: Api = self.server.failures_of(target.way)
         self.headers: dict[str, str] = {self.server.request_id_header: self.request_id}
 
     # --- Refusals --------------------------------------------------------------------------------
@@ -52,7 +54,8 @@ class Exchange:
     def refuse_headers(self) -> Response | None:
         """The answer to a request that lacks a header that the API requires."""
         request = self.request
-        failure = self.server.refuse_request(request.headers, request.query_params)
+        way = self.target.way
+        failure = self.server.refuse_at(way, request.headers, request.query_params)
         return None if failure is None else self.send_failure(failure)
 
     def refuse_body(self) -> Response:
@@ -65,7 +68,7 @@ class Exchange:
         if problem is None:
             return None
         body = render_failure(
-            self.server.api,
+            self.failures,
             problem.status,
             problem.message,
             kind=problem.kind,
@@ -73,19 +76,19 @@ class Exchange:
             code=problem.code,
             request_id=self.request_id,
         )
-        headers = failure_headers(self.server.api, problem.status, kind=problem.kind)
+        headers = failure_headers(self.failures, problem.status, kind=problem.kind)
         return self._send_json(body, problem.status, headers)
 
     def send_failure(self, failure: Failure, more: Mapping[str, str] | None = None) -> Response:
         """An error of the API, with its own headers and `more`."""
         body = render_failure(
-            self.server.api,
+            self.failures,
             failure.status,
             failure.message,
             kind=failure.kind,
             request_id=self.request_id,
         )
-        typed = failure_headers(self.server.api, failure.status, kind=failure.kind)
+        typed = failure_headers(self.failures, failure.status, kind=failure.kind)
         return self._send_json(body, failure.status, {**typed, **failure.headers, **(more or {})})
 
     # --- Answers ---------------------------------------------------------------------------------
@@ -134,7 +137,8 @@ class Exchange:
         return self._send_events(events), rendered, events
 
     def _send_events(self, events: list[Any]) -> Response:
-        kind, pieces = self.server.write_stream(events, self.request.query_params)
+        options = self.request.query_params
+        kind, pieces = self.server.write_stream_at(self.target.way, events, options)
         return StreamingResponse(pieces, 200, self.headers, kind)
 
     def _send_json(

@@ -31,6 +31,7 @@ class Target:
         ids: What the path names.
         methods: The methods that a known path takes.
         streams: Whether a model's answer there is a stream; `None` where the body says it.
+        way: By which way in the API is asked.
     """
 
     server: ApiServer
@@ -38,6 +39,7 @@ class Target:
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
     methods: tuple[str, ...] = ()
     streams: bool | None = None
+    way: str = ""
 
     @property
     def needs_body(self) -> bool:
@@ -81,7 +83,8 @@ def _find_route(server: ApiServer, method: str, path: str) -> Target | None:
         if match is not None:
             operation = route.methods.get(method, "")
             methods = tuple(route.methods)
-            return Target(server, operation, match.groupdict(), methods, route.streams)
+            ids = match.groupdict()
+            return Target(server, operation, ids, methods, route.streams, route.way)
     return None
 
 

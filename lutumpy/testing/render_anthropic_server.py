@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,6 +36,14 @@ from lutumpy.testing.api_server import (
 from lutumpy.testing.lists import index_after, write_page
 from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
+from lutumpy.testing.render_anthropic_clouds import (
+    CLOUD_ROUTES,
+    CLOUDS,
+    betas_in_body,
+    failures_at_cloud,
+    refuse_at_cloud,
+    write_framed,
+)
 from lutumpy.testing.replies import Failure
 
 __all__ = ["MessagesServer"]
@@ -88,6 +96,8 @@ class MessagesServer(ApiServer):
         self._signed: dict[str, str] = {}
         # What answers tell of the reasoning of requests in flight, by the identity of these.
         self._told: dict[int, list[Json]] = {}
+        # The beta names that bodies of such requests had, at clouds that have no header for them.
+        self._betas: dict[int, list[str]] = {}
         # By the id of the answer that a thread ends with.
         self._threads: dict[str, Thread] = {}
 
@@ -98,11 +108,37 @@ class MessagesServer(ApiServer):
             Route("/messages/count_tokens", {"POST": "count"}),
             Route("/models", {"GET": "models"}),
             Route("/models/{model:path}", {"GET": "model"}),
+            *CLOUD_ROUTES,
         )
 
     def claims(self, headers: Mapping[str, str]) -> bool:
         # OpenAI has its models at the same path; this header is required here.
         return "anthropic-version" in headers
+
+    def refuse_at(
+        self, way: str, headers: Mapping[str, str], options: Mapping[str, str]
+    ) -> Failure | None:
+        if way in CLOUDS:
+            return refuse_at_cloud(way, headers)
+        return super().refuse_at(way, headers, options)
+
+    def failures_of(self, way: str) -> Api:
+        return failures_at_cloud(way) or self.api
+
+    def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
+        self._betas.pop(id(body), None)
+        if "cloud_model" in ids:
+            body["model"] = ids["cloud_model"]
+            # What the vendor's own API has in headers.
+            body.pop("anthropic_version", None)
+            self._betas[id(body)] = betas_in_body(body)
+            body.pop("anthropic_beta", None)
+
+    def write_stream_at(
+        self, way: str, events: Iterable[Json | Failure], options: Mapping[str, str]
+    ) -> tuple[str, Iterator[bytes]]:
+        framed = write_framed(way, events)
+        return super().write_stream_at(way, events, options) if framed is None else framed
 
     def refuse_headers(self, headers: Mapping[str, str]) -> Failure | None:
         bearer = headers.get("authorization", "").removeprefix("Bearer").strip()
@@ -131,7 +167,11 @@ class MessagesServer(ApiServer):
         return _describe_model(query.ids["model"])
 
     def _count(self, query: Query) -> Json:
-        problems = self.check(query.body, is_counted=True)
+        asked = query.body
+        if "project" in query.ids and isinstance(asked, Mapping):
+            # At a cloud, what the vendor's own API has in a header.
+            asked = {key: value for key, value in asked.items() if key != "anthropic_version"}
+        problems = self.check(asked, is_counted=True)
         if first_refusal(problems) is not None:
             # The sort keeps the order among the refusals, and puts the doubtful ones behind them.
             raise Refused(*sorted(problems, key=lambda problem: problem.certainty != "refused"))
@@ -148,6 +188,7 @@ class MessagesServer(ApiServer):
     ) -> list[Problem]:
         """As for every API; a thread that the request may continue is in flight from then on."""
         betas = [name.strip() for name in headers.get("anthropic-beta", "").split(",")]
+        betas += self._betas.get(id(body), [])
         found = check_request(
             body,
             issued=self._signed,
@@ -289,6 +330,7 @@ class MessagesServer(ApiServer):
 
     def release(self, body: Any) -> None:
         self._told.pop(id(body), None)
+        self._betas.pop(id(body), None)
         thread = self._continued_by(body)
         if thread is not None:
             thread.is_in_flight = False

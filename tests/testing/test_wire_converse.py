@@ -237,7 +237,7 @@ def test_other_requests_are_refused(server: WireServer) -> None:
     assert (status, headers[kind]) == (403, "MissingAuthenticationTokenException")
     assert json.loads(said) == {"message": "Missing Authentication Token"}
     assert send(server, path, b"{", authorization="Bearer k")[0] == 400
-    assert send(server, "/model/x/invoke", body, authorization="Bearer k")[0] == 404
+    assert send(server, "/model/x/other", body, authorization="Bearer k")[0] == 404
     request = urllib.request.Request(f"{server.url}{path}", method="PUT")
     with pytest.raises(urllib.error.HTTPError) as raised:
         urllib.request.urlopen(request)

@@ -1,8 +1,8 @@
 """Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
-everything. What is tagged `beside` waits for servers most of its time, so it may run beside the
-others.
+everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it may run
+beside the others, which use every core.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a m
 # the session `sweeps` makes whole; another Python a tenth.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
+# What another Python can't change: the source, the tests' own tools, processes that are killed.
+SAME_EVERYWHERE = (
+    "durable/test_crashes.py test_architecture.py test_demo_durable.py test_each_case.py "
+    "test_profiles.py"
+).split()
 EDITABLE = ".[bedrock,cli,execution,gemini,mcp,postgres,schema,testing,toolclad]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
@@ -137,7 +142,8 @@ def oldest(session: nox.Session) -> None:
         *(*_group("test"), *_group("coverage")),
         external=True,
     )
-    _run_covered(session, env=LEAST)
+    left_out = [f"--ignore=tests/{name}" for name in SAME_EVERYWHERE]
+    _run_covered(session, *left_out, env=LEAST)
 
 
 @nox.session(python=NEWEST)
@@ -147,7 +153,7 @@ def coverage(session: nox.Session) -> None:
     _run_covered(session)
 
 
-def _run_covered(session: nox.Session, env: dict[str, str] | None = None) -> None:
+def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None = None) -> None:
     """Run the test suite and hold its coverage to the bound, branches and subprocesses included.
 
     On Python 3.10 this takes 1.4 times as long as the tests alone, on 3.13 twice as long: that is
@@ -155,7 +161,8 @@ def _run_covered(session: nox.Session, env: dict[str, str] | None = None) -> Non
     """
     _refuse_unknown_parts(session)
     session.run("coverage", "erase")
-    session.run("coverage", "run", "-m", "pytest", "-q", *(session.posargs or SPREAD), env=env)
+    arguments = [*options, *(session.posargs or SPREAD)]
+    session.run("coverage", "run", "-m", "pytest", "-q", *arguments, env=env)
     session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report")
     report = Path(session.create_tmp()) / "coverage.json"
@@ -235,7 +242,7 @@ def examples(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/test_examples.py", "tests/test_demo.py")
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def docs(session: nox.Session) -> None:
     """The site is built without a warning; its links lead somewhere, every code block runs."""
     _install(session, "docs")
@@ -247,7 +254,7 @@ def docs(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def package(session: nox.Session) -> None:
     """The wheel works alone: imported and run from another directory, with its types."""
     session.install("build")
@@ -388,7 +395,7 @@ def bench(session: nox.Session) -> None:
         session.run("python", str(script))
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def counts(session: nox.Session) -> None:
     """What a round, a tool and an import cost, counted: as tests/benchmarks/counts.json says."""
     _install(session, "test")
@@ -419,7 +426,7 @@ def speed(session: nox.Session) -> None:
             session.run("git", "worktree", "remove", "--force", str(other), external=True)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=NEWEST, tags=["beside"])
 def acceptance(session: nox.Session) -> None:
     """The acceptance tests that stand beside the project, where there are any."""
     if not ACCEPTANCE.is_dir():

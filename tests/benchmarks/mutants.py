@@ -216,10 +216,14 @@ def main() -> int:
     for profile, result in results.items():
         print(f"{profile}: {sum(result.values())} of {len(result)} mutants are noticed")
     whole, part = (results[profile] for profile in PROFILES)
-    unlike = [what for what in whole if whole[what] != part.get(what)]
+    if whole.keys() != part.keys():
+        raise SystemExit("the two runs tried other mutants: was the source changed meanwhile?")
+    unlike = [what for what in whole if whole[what] != part[what]]
     for what in unlike:
         print(f"only with {PROFILES[part[what]]}: {what}")
-    print(*(f"noticed by neither: {what}" for what in whole if not whole[what]), sep="\n")
+    for what in whole:
+        if not whole[what] and not part[what]:
+            print(f"noticed by neither: {what}")
     return bool(unlike)
 
 

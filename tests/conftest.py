@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
@@ -73,7 +74,13 @@ def _node_id(item: pytest.Item) -> str:
     return item.nodeid
 
 
+@given(none())
+def _use_hypothesis(_: None) -> None:
+    """Let hypothesis make its generator of random numbers, whose referrers it looks for."""
+
+
 def pytest_collection_finish() -> None:
+    _use_hypothesis()
     gc.collect()
     gc.freeze()
     gc.enable()

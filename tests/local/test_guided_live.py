@@ -22,7 +22,7 @@ from lutumpy import (
 )
 from lutumpy.cli import main
 from lutumpy.local import LocalServer, serve
-from lutumpy.local.demo import run_local
+from lutumpy.local.demo import FORECAST, run_local
 from lutumpy.text_tools import TextTools
 
 pytestmark = pytest.mark.skipif(
@@ -219,16 +219,15 @@ def test_what_it_writes_unguided_never_raises(server: LocalServer, seed: int) ->
                 session.push_user("Call a tool.")
 
 
-async def test_the_demo_has_two_calls_and_an_answer() -> None:
+@pytest.mark.parametrize("city", FORECAST)
+async def test_the_demo_has_a_call_and_an_answer_for_every_city_it_may_ask_for(city: str) -> None:
     lines: list[str] = []
-    result = await run_local(write=lines.append)
+    result = await run_local(city=city, write=lines.append)
     assert result is not None
     assert result.text.strip()
     shown = "\n".join(lines)
-    assert "call       call00001  GetWeatherInput(city='Oslo')" in shown
-    assert "call       call00002  GetWeatherInput(city='Rome')" in shown
-    assert "ok: In Oslo it is snowing, at -3 degrees." in shown
-    assert "ok: In Rome it is sunny, at 18 degrees." in shown
+    assert f"call       call00001  GetWeatherInput(city='{city}')" in shown
+    assert f"ok: In {city} it is {FORECAST[city]}." in shown
     assert "issue" not in shown
     assert lines[-1].split(maxsplit=1)[1] in result.text
 

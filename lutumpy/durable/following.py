@@ -26,6 +26,9 @@ from lutumpy.durable.types import StoredEvent
 __all__ = ["Tail", "Tails"]
 
 _SECONDS_BETWEEN_LOOKS = 0.1
+"""How long is waited where nothing was found."""
+_SECONDS_OF_A_LOOK = 0.05
+"""How far two looks are apart at least: to wake everybody for each write would slow the writer."""
 _MOST_KEPT = 2_000
 """How many events a tail keeps for followers that are a little behind."""
 
@@ -48,7 +51,10 @@ class Tail:
         self._start = -1
         self._seen = -1
         self._reading = False
+        self._next_look = 0.0
         self._found = anyio.Event()
+        # What was taken last, and behind which number: most followers are at the same place.
+        self._taken: tuple[int, Sequence[StoredEvent]] = (-1, ())
 
     async def read_after(self, after: int) -> Sequence[StoredEvent]:
         """The events behind a number; none where there were none for a moment.
@@ -67,23 +73,30 @@ class Tail:
         return await self._look(after)
 
     def _take(self, after: int) -> Sequence[StoredEvent]:
+        if self._taken[0] == after:
+            return self._taken[1]
         newer: list[StoredEvent] = []
         for event in reversed(self._kept):
             if event.seq <= after:
                 break
             newer.append(event)
-        return newer[::-1]
+        newer.reverse()
+        self._taken = after, newer
+        return newer
 
     async def _look(self, after: int) -> Sequence[StoredEvent]:
         """Look into the store for everybody, and pause where there is nothing."""
         self._reading = True
         try:
+            await anyio.sleep(max(0.0, self._next_look - anyio.current_time()))
+            self._next_look = anyio.current_time() + _SECONDS_OF_A_LOOK
             found = await self._read(self._scope, max(after, self._seen))
             for event in found:
                 if len(self._kept) == _MOST_KEPT:
                     self._start = self._kept[0].seq
                 self._kept.append(event)
                 self._seen = event.seq
+                self._taken = (-1, ())
             if not found:
                 await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
             return self._take(after)

@@ -16,6 +16,7 @@ import tempfile
 import time
 import uuid
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,9 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         where: dict[str, str] = {}
+        if find_spec("dbos") is None or find_spec("temporalio") is None:
+            print("the extras dbos and temporal aren't installed")
+            return
         if why_not():
             print(f"no Postgres, so no DBOS: {why_not()}")
         else:

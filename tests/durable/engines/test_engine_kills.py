@@ -148,9 +148,9 @@ async def test_a_loop_may_die_at_every_point_P1_P2_P3_P5_P6_P7(site: Site) -> No
 async def test_workers_may_die_before_and_after_an_effect_P5_P7(site: Site) -> None:
     """Each of them is replaced; what they ran is unknown, and is not run again."""
     trial = await prepare(site, "fatal", "fatal")
+    loop = trial.start()
     with anyio.fail_after(120):
         async with anyio.create_task_group() as group:
-            loop = trial.start()
 
             async def replace_workers() -> None:
                 while True:

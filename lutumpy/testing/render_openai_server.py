@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.host_fields import check_host, check_host_parameters, find_sealed
 from lutumpy.testing.api_server import (
@@ -21,6 +22,7 @@ from lutumpy.testing.api_server import (
     objects,
 )
 from lutumpy.testing.prompt_cache import PromptTokens
+from lutumpy.testing.render_chat_store import STORE_ROUTES, ChatStore
 from lutumpy.testing.render_openai import CREATED
 from lutumpy.testing.replies import Failure, Reply, split_text
 
@@ -72,10 +74,16 @@ class ChatServer(OpenAIServer):
     path_starts: ClassVar[tuple[str, ...]] = ("/chat",)
     stream_end: ClassVar[bytes] = b"data: [DONE]\n\n"
 
+    def __init__(self, api: Api, models: dict[str, None]) -> None:
+        super().__init__(api, models)
+        self._store = ChatStore()
+
     @property
     def routes(self) -> tuple[Route, ...]:
         deployment = "/openai/deployments/{deployment}/chat/completions"  # Azure names models so
         return (
+            Route("/chat/completions", {"POST": CREATE, "GET": "list_completions"}),
+            *STORE_ROUTES,
             *super().routes,
             Route(deployment, {"POST": CREATE}, is_whole=True),
             Route("/models", {"GET": "models"}),
@@ -110,7 +118,17 @@ class ChatServer(OpenAIServer):
             body["model"] = ids["deployment"]
 
     def resources(self) -> Mapping[str, Resource]:
-        return {"models": self._list_models, "model": self._retrieve_model}
+        models: Mapping[str, Resource] = {
+            "models": self._list_models,
+            "model": self._retrieve_model,
+        }
+        return {**models, **self._store.resources()}
+
+    def remember(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
+    ) -> None:
+        super().remember(body, answer, events)
+        self._store.keep(body, answer)
 
     def write_cached(self, usage: Json, tokens: PromptTokens) -> None:
         usage["prompt_tokens_details"] = {

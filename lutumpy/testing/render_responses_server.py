@@ -29,6 +29,7 @@ from lutumpy.testing.api_server import (
 from lutumpy.testing.lists import index_after, unknown_item, write_page
 from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
+from lutumpy.testing.render_openai import CREATED
 from lutumpy.testing.render_openai_server import OpenAIServer
 from lutumpy.testing.render_responses import waiting
 from lutumpy.testing.render_responses_store import (
@@ -61,6 +62,7 @@ class ResponsesServer(OpenAIServer):
     path_starts: ClassVar[tuple[str, ...]] = ("/responses", "/conversations")
     needs_body: ClassVar[frozenset[str]] = OpenAIServer.needs_body | {
         "count",
+        "compact",
         "update_conversation",
         "create_items",
     }
@@ -79,6 +81,7 @@ class ResponsesServer(OpenAIServer):
         return (
             *super().routes,
             Route("/responses/input_tokens", {"POST": "count"}),
+            Route("/responses/compact", {"POST": "compact"}),
             Route("/responses/{response}", {"GET": "response", "DELETE": "delete_response"}),
             Route("/responses/{response}/cancel", {"POST": "cancel_response"}),
             Route("/responses/{response}/input_items", {"GET": "input_items"}),
@@ -98,6 +101,7 @@ class ResponsesServer(OpenAIServer):
     def resources(self) -> Mapping[str, Resource]:
         return {
             "count": self._count,
+            "compact": self._compact,
             "response": self._retrieve_response,
             "delete_response": self._delete_response,
             "cancel_response": self._cancel_response,
@@ -235,6 +239,32 @@ class ResponsesServer(OpenAIServer):
         before = [] if isinstance(held, Problem) else held
         counted += [*before, *input_items(query.body)]
         return {"object": "response.input_tokens", "input_tokens": count_tokens(counted)}
+
+    def _compact(self, query: Query) -> Json:
+        """The user's messages, and one item that stands for all the rest."""
+        problems = self.check(query.body, is_counted=True)
+        if first_refusal(problems) is not None:
+            raise Refused(*sorted(problems, key=lambda problem: problem.certainty != "refused"))
+        held = self._store.held_before(query.body)
+        entries = [*([] if isinstance(held, Problem) else held), *input_items(query.body)]
+        kept = [self._store.list_item(item) for item in entries if item.get("role") == "user"]
+        item = self._store.list_item({"type": "compaction"})
+        item["encrypted_content"] = f"gAAAAAB{item['id']}"
+        read = count_tokens(entries)
+        usage = {
+            "input_tokens": read,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": 1,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": read + 1,
+        }
+        return {
+            "id": str(item["id"]).replace("cmp_", "resp_", 1),
+            "object": "response.compaction",
+            "created_at": CREATED,
+            "output": [*kept, item],
+            "usage": usage,
+        }
 
     # --- Stored responses ------------------------------------------------------------------------
 

@@ -578,7 +578,7 @@ VERSION = {"anthropic-version": "2023-06-01"}
     ("path", "headers", "api"),
     [
         ("/v1/chat/nothing", {}, "openai_chat"),
-        ("/v1/chat/completions/chatcmpl-1", {}, "openai_chat"),
+        ("/v1/chat/completions/chatcmpl-1/parts", {}, "openai_chat"),
         ("/v1/responses/resp_1/nothing", {}, "openai_responses"),
         ("/openai/v1/conversations/conv_1/nothing", {}, "openai_responses"),
         ("/v1/messages/batches", {}, "anthropic_messages"),
@@ -625,7 +625,7 @@ def test_an_unknown_path_is_answered_by_its_api_and_recorded(
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("GET", "/v1/chat/completions", "POST"),
+        ("PUT", "/v1/chat/completions", "POST, GET"),
         ("PUT", "/v1/responses/resp_1", "GET, DELETE"),
         ("DELETE", "/v1/conversations", "POST"),
         ("POST", "/v1/models", "GET"),
@@ -654,7 +654,7 @@ def test_the_sdks_read_both_errors(client: Any, claude: Any) -> None:
         claude.messages.batches.list()
     assert caught.value.body["error"]["type"] == "not_found_error"
     with pytest.raises(openai.APIStatusError) as refused:
-        client.get("/chat/completions", cast_to=object)
+        client.put("/chat/completions", cast_to=object)
     assert refused.value.status_code == 405
 
 

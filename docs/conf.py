@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from sphinx.util.logging import getLogger
 
 import lutumpy
 import lutumpy.mcp  # before autodoc, under which pydantic can't read a class of the SDK's
+from lutumpy.testing import Call, Reply
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -136,13 +138,17 @@ nitpick_ignore_regex = [
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
     (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
-    (r"py:class", r"datetime"),  # imported for type checkers only
+    (r"py:class", r"datetime|Console"),  # imported for type checkers only
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",
         r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient",
     ),  # the SDKs' clients, imported for type checkers only
 ]
+
+# The `__init__` of a value is compiled outside its module, so the site would look for the names of
+# its arguments everywhere. This one names a class whose name several modules have.
+Reply.__init__.__globals__.update(Call=Call, Sequence=Sequence)
 
 _logger = getLogger(__name__)
 _STYLE = DocstringStyle(napoleon_attr_annotations=False)

@@ -6,14 +6,13 @@ import re
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import REASONING
-from lutumpy.adapters.anthropic.offer import spell_tool
 from lutumpy.adapters.anthropic.original import kind_of
 from lutumpy.core.items import Message, TextPart
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 
-__all__ = ["bound_form", "is_reminder", "refused_message", "spell_tool", "texts_of"]
+__all__ = ["bound_form", "is_reminder", "refused_message", "texts_of"]
 
 _PLACE = re.compile(r"messages\.(\d+)\.content\.\d+")
 

@@ -7,23 +7,18 @@ and the types of its SDK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from lutumpy.adapters.anthropic.bound_form import bound_form
+from lutumpy.adapters.anthropic.offer import spell_tool
+from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, new_description
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
 
-__all__ = [
-    "Carried",
-    "Carriers",
-    "carriers_of",
-    "carry_change",
-    "carry_reminder",
-    "carry_removals",
-    "words_of",
-]
+__all__ = ["Carriers", "MessagesSpelling", "carriers_of", "carry_reminder"]
 
 
 class Carriers(NamedTuple):
@@ -44,24 +39,6 @@ class Carriers(NamedTuple):
     effort: bool = False
 
 
-class Carried(NamedTuple):
-    """A change as a message.
-
-    Attributes:
-        message: The message, as JSON bytes; empty where nothing has to be said.
-        declared: Tools that have to be declared behind the others, deferred, since a message can
-            only refer to them.
-        headers: The beta names that it needs.
-    """
-
-    message: bytes
-    declared: tuple[ToolSpec, ...] = ()
-    headers: tuple[str, ...] = ()
-
-
-NOTHING_TO_SAY = Carried(b"")
-
-
 def carriers_of(model: str | None, host: str | None) -> Carriers:
     """What this model is known to take at this host; for unknown ones nothing."""
     return Carriers(
@@ -73,50 +50,73 @@ def carriers_of(model: str | None, host: str | None) -> Carriers:
     )
 
 
-def carry_change(
-    settings: TurnSettings,
-    in_force: SettingsInForce,
-    carriers: Carriers,
-    render: Callable[[ToolSpec], Any],
-) -> Carried | None:
-    """A change of settings as a message; `None` if this host and model have no words for it.
+class MessagesSpelling:
+    """Messages' words for changes, as one model takes them at one host.
 
     Args:
-        settings: The change.
-        in_force: What was in force before it.
-        carriers: What may be said.
-        render: Spells a tool as an entry of `tools`.
+        carriers: What may be said in the middle of a conversation.
+
+    Attributes:
+        says_effort: Whether an effort may be said there.
+        default_effort: `high` is what a request without any has [documentation: "Effort"].
+        says_output: Never: the format is a field, which binds nothing.
+        keeps_withdrawn: Whether tools that aren't offered may stay declared.
     """
-    blocks: list[dict[str, Any]] = []
-    declared: list[ToolSpec] = []
-    headers: list[str] = []
-    if settings.changes_tools:
-        if not carriers.tools or settings.deferred:
-            return None
-        found = _tool_blocks(settings, in_force, carriers, render)
-        if found is None:
-            return None
-        blocks, declared = found
-        is_by_value = carriers.definitions and bool(settings.defined)
-        headers.append(
-            anthropic_models.INLINE_TOOLS if is_by_value else anthropic_models.TOOL_CHANGES
-        )
-    message: dict[str, Any] = {"role": "system", "content": blocks}
-    if settings.effort is not KEPT:
-        if settings.effort is None or not carriers.effort:
-            return None
-        message["output_config"] = {"effort": settings.effort}
-        headers.append(anthropic_models.EFFORT_UPDATES)
-    if not headers:
-        return NOTHING_TO_SAY
-    return Carried(encode(message), tuple(declared), tuple(headers))
+
+    __slots__ = ("_carriers", "default_effort", "keeps_withdrawn", "says_effort", "says_output")
+
+    def __init__(self, carriers: Carriers) -> None:
+        self._carriers = carriers
+        self.says_effort: bool = carriers.effort
+        self.default_effort: str | None = "high"
+        self.says_output: bool = False
+        self.keeps_withdrawn: bool = carriers.tools
+
+    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+        """A change as a message; `None` where this model has no words for it at its host."""
+        blocks: list[dict[str, Any]] = []
+        declared: list[ToolSpec] = []
+        headers: list[str] = []
+        if settings.changes_tools:
+            if not self._carriers.tools or settings.deferred:
+                return None
+            found = _tool_blocks(settings, said.in_force, self._carriers)
+            if found is None:
+                return None
+            blocks, declared = found
+            is_by_value = self._carriers.definitions and bool(settings.defined)
+            headers.append(
+                anthropic_models.INLINE_TOOLS if is_by_value else anthropic_models.TOOL_CHANGES
+            )
+        message: dict[str, Any] = {"role": "system", "content": blocks}
+        if settings.effort is not KEPT:
+            message["output_config"] = {"effort": settings.effort}
+            headers.append(anthropic_models.EFFORT_UPDATES)
+        if not headers:
+            return NOTHING_TO_SAY
+        return Carried(encode(message), tuple(declared), tuple(headers))
+
+    def withdraw(self, names: tuple[str, ...]) -> Carried:
+        """The message that withdraws tools which are declared only so that the list stays."""
+        blocks = [{"type": "tool_removal", "tool": _reference(name)} for name in names]
+        message = encode({"role": "system", "content": blocks})
+        return Carried(message, (), (anthropic_models.TOOL_CHANGES,))
+
+    def bound_form(self, entry: bytes) -> bytes:
+        """A message without what no reasoning is bound to."""
+        return bound_form(entry)
+
+    def may_read(self, model: str | None) -> bool:
+        """Whether reasoning that this model signed may be sent: of models that bind none it is
+        refused where a record is required.
+        """
+        return anthropic_models.version(model) is None or anthropic_models.binds_reasoning(model)
 
 
 def _tool_blocks(
     settings: TurnSettings,
     in_force: SettingsInForce,
     carriers: Carriers,
-    render: Callable[[ToolSpec], Any],
 ) -> tuple[list[dict[str, Any]], list[ToolSpec]] | None:
     """The blocks of a change of tools, and the tools that have to be declared for them: additions
     in the order of the offer, then removals in that of the base.
@@ -130,12 +130,12 @@ def _tool_blocks(
         if spec is None:
             blocks.append(_addition(_reference(name)))
         elif carriers.definitions:
-            blocks.append(_addition({"type": "tool_definition", "definition": render(spec)}))
+            blocks.append(_addition({"type": "tool_definition", "definition": spell_tool(spec)}))
         elif name not in in_force.tools:
             declared.append(spec)
             blocks.append(_addition(_reference(name)))
         else:
-            text = _new_description(in_force.tools[name], spec)
+            text = new_description(in_force.tools[name], spec)
             if text is None:
                 return None
             if name in settings.added:
@@ -143,13 +143,6 @@ def _tool_blocks(
             blocks.append({"type": "text", "text": text})
     blocks += [{"type": "tool_removal", "tool": _reference(name)} for name in settings.removed]
     return blocks, declared
-
-
-def carry_removals(names: tuple[str, ...]) -> Carried:
-    """The message that withdraws tools which are declared only so that the list stays the same."""
-    blocks = [{"type": "tool_removal", "tool": _reference(name)} for name in names]
-    message = encode({"role": "system", "content": blocks})
-    return Carried(message, (), (anthropic_models.TOOL_CHANGES,))
 
 
 def carry_reminder(text: str) -> bytes:
@@ -171,24 +164,3 @@ def _addition(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reference(name: str) -> dict[str, str]:
     return {"type": "tool_reference", "name": name}
-
-
-def _new_description(before: ToolSpec, after: ToolSpec) -> str | None:
-    """A text for a tool of which only the description is another one; `None` for other changes."""
-    same = ToolSpec(
-        after.name, before.description, after.schema, after.strict, after.provider, after.text
-    )
-    if not same.equals(before):
-        return None
-    return f"The tool `{after.name}` from here on: {after.description}"
-
-
-def words_of(settings: TurnSettings) -> list[str]:
-    """A change in words for a report, as `tool_removal send`."""
-    words = [f"tool_addition {spec.name}" for spec in settings.defined]
-    defined = {spec.name for spec in settings.defined}
-    words += [f"tool_addition {name}" for name in settings.added if name not in defined]
-    words += [f"tool_removal {name}" for name in settings.removed]
-    if settings.effort is not KEPT:
-        words.append(f"effort {settings.effort or 'default'}")
-    return words

@@ -33,15 +33,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from lutumpy.adapters.anthropic.bound_form import bound_form, is_reminder, spell_tool, texts_of
+from lutumpy.adapters.anthropic.bound_form import is_reminder, texts_of
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
-from lutumpy.adapters.anthropic.carriers import Carriers, carry_reminder
+from lutumpy.adapters.anthropic.carriers import Carriers, MessagesSpelling, carry_reminder
 from lutumpy.adapters.anthropic.decode import API, TOOLSET_KIND
 from lutumpy.adapters.anthropic.original import as_blocks, content_of, entries_without_reasoning
 from lutumpy.adapters.anthropic.own_turn import encode_own_turn, result_block, text_of_failure
 from lutumpy.adapters.anthropic.part_writer import PartWriter
 from lutumpy.adapters.anthropic.parts import text_blocks
-from lutumpy.adapters.anthropic.said_settings import SaidSettings
 from lutumpy.adapters.anthropic.system_field import SystemField
 from lutumpy.adapters.anthropic.turn_blocks import (
     encode_message,
@@ -51,6 +50,7 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     translate_turn,
 )
 from lutumpy.adapters.destination import ANYWHERE, Destination
+from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
 from lutumpy.core.turn_settings import TurnSettings
@@ -98,7 +98,9 @@ class MessagesEncoder:
         "_ids",
         "_last",
         "_names",
+        "_needs_record",
         "_original",
+        "_reminds",
         "_running",
         "_system_role",
         "_toolsets",
@@ -119,9 +121,9 @@ class MessagesEncoder:
     ) -> None:
         self._system_role = carriers.system
         # What the messages say of settings, and which reasoning is bound to them.
-        self.said: SaidSettings = SaidSettings(
-            carriers, needs_record, spell_tool, bound_form, destination
-        )
+        self.said: SaidSettings = SaidSettings(MessagesSpelling(carriers), destination)
+        self._needs_record = needs_record
+        self._reminds = carriers.reminders
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
         self.stable: tuple[int, int] | None = None
@@ -144,6 +146,7 @@ class MessagesEncoder:
     def copy(self) -> MessagesEncoder:
         twin = MessagesEncoder(NO_CARRIERS, self._as_blocks)
         twin._system_role, twin.said = self._system_role, self.said.copy()
+        twin._needs_record, twin._reminds = self._needs_record, self._reminds
         twin.breakpoints = self.breakpoints
         twin.stable = self.stable
         twin.system = self.system.copy()
@@ -161,7 +164,7 @@ class MessagesEncoder:
 
     def add(self, item: Item) -> None:
         if isinstance(item, Message):
-            if item.ephemeral and self.said.carriers.reminders and is_reminder(item):
+            if item.ephemeral and self._reminds and is_reminder(item):
                 # It stands at the end of the request, and stays where it was said.
                 self.said.reminders += texts_of(item)
                 return
@@ -364,7 +367,7 @@ class MessagesEncoder:
     def _add_settings(self, settings: TurnSettings, api: str) -> None:
         """Say what a turn has recorded, before that turn."""
         said = self.said
-        if said.carriers.reminders:
+        if self._reminds:
             said.pending += [(carry_reminder(text), False) for text in settings.reminders]
             if settings.reminders:
                 said.headers[CLEAR_AT] = None
@@ -376,13 +379,9 @@ class MessagesEncoder:
             return
         carried = said.carry(settings)
         if carried is None:
-            self.start_again(settings)
+            said.start_again(settings, self.entries)
         else:
             said.add(carried, settings)
-
-    def start_again(self, settings: TurnSettings) -> None:
-        """Take a change that can't be said in the middle: the request's fields say all of it."""
-        self.said.start_again(settings, self.entries)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
@@ -403,8 +402,8 @@ class MessagesEncoder:
         said, origin = self.said, turn.origin
         # Most turns are of the very host that gets the request.
         is_at_home = origin is not None and origin.host == said.host is not None
-        if turn.api == API and (said.needs_record or not is_at_home):
-            turn = said.without_unreadable(turn)
+        if turn.api == API and (self._needs_record or not is_at_home):
+            turn = said.without_unreadable(turn, self._needs_record)
         if turn.verbatim is not None and turn.verbatim.api == API:
             before = len(self.entries)
             self._add_original_turn(turn, turn.verbatim)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
+from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import (
     check_callers,
     check_deferred,
@@ -17,8 +18,9 @@ from lutumpy.adapters.anthropic.offer import (
     tool_choice,
     tools,
 )
-from lutumpy.adapters.anthropic.prepared import encoder_of, prepare
+from lutumpy.adapters.anthropic.prepared import dialect_of, encoder_of, note_headers
 from lutumpy.adapters.cache_option import Cache
+from lutumpy.adapters.prepared import prepare
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
@@ -71,7 +73,15 @@ def request_fields(
         fields["stream"] = b"true"
     if transcript.dropped:
         transcript.refuse_dropped()
-    prepared = prepare(transcript, offering, record, model, as_blocks=cache is not None)
+    dialect, plain, blocks = dialect_of(model, record.host)
+    with_blocks = cache is not None or dialect.needs_record
+    encoder = transcript.encoded(
+        plain if cache is None else blocks,
+        lambda: MessagesEncoder(
+            dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
+        ),
+    )
+    prepared = prepare(encoder, transcript, offering, record)
     encoder, declared = prepared.encoder, prepared.declared
     offered = b""
     if declared is not None and declared.specs:
@@ -90,7 +100,8 @@ def request_fields(
         own = {"effort": prepared.effort}
         extra = {**extra, "output_config": {**own, **config} if config else own}
     if encoder.said.bound.signed:
-        encoder = prepared.leave_out_misfits(offered)
+        beginning = _bound_beginning(offered, encoder)
+        encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     listed = offered
     free: FreeBreakpoints | None = None
     if cache is not None:
@@ -123,10 +134,19 @@ def request_fields(
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
-    messages = encoder.messages(prepared.dialect.prefill, at_message)
-    if prepared.closing.message:
-        messages.append(prepared.closing.message)
-    prepared.finish(messages, offered, at_message)
+    messages = encoder.messages(dialect.prefill, at_message)
+    if prepared.closing.entry:
+        messages.append(prepared.closing.entry)
+    unmarked = messages
+    if at_message is not None:
+        unmarked = messages.copy()
+        unmarked[at_message] = encoder.entries[at_message]
+    head = {"tools": offered, "system": encoder.system.place}
+    permanent = None if encoder.stable is None else encoder.stable[1]
+    prepared.finish(unmarked, permanent, head, lambda: _bound_beginning(offered, encoder))
+    said = encoder.said
+    if said.headers or prepared.closing.headers or said.reminders or dialect.headers:
+        note_headers(prepared, record, dialect)
     if encoder.said.places or b"" in messages:
         messages = [message for message in messages if message]
     if encoder.parts.depends_on_request:
@@ -136,6 +156,11 @@ def request_fields(
     fields["messages"] = messages
     add_extra(fields, extra)
     return fields
+
+
+def _bound_beginning(offered: bytes, encoder: MessagesEncoder) -> bytes:
+    """What stands before the messages, without marks of the cache."""
+    return offered + b"\n" + encoder.system.write()
 
 
 def _declared_names(offering: ToolOffering | None, extra: Mapping[str, Any]) -> set[str]:

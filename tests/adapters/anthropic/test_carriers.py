@@ -193,9 +193,11 @@ def test_effort_is_said_behind_the_conversation_or_is_a_field_PB2() -> None:
     assert second["output_config"] == {"effort": "low"}
     assert said(second) == [{"effort": "high"}]
     assert report.appended == ("effort high",)
-    # There is no word for the default, so the field goes.
+    third, _ = talk.ask(effort="medium")
+    assert said(third) == [{"effort": "high"}, {"effort": "medium"}]
+    # What a request without any has is `high`, so that is said.
     third, _ = talk.ask()
-    assert said(third) == [{"effort": "high"}]
+    assert said(third)[2:] == [{"effort": "high"}]
     fourth, _ = talk.ask(effort="low", available=ONLY_LOOK)
     assert said(fourth)[-1] == {"effort": "low"}
     proxied = Conversation(PROXY)

@@ -1,0 +1,204 @@
+"""A conversation made ready for one request: what it says anew, and which reasoning it leaves out
+(rules PB1, PB2, PB5, PB8 to PB11); the same for every API that says changes in its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, words_of
+from lutumpy.core.bound_reasoning import SignedTurn
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.transcript import Transcript
+from lutumpy.core.turn_settings import TurnSettings
+
+__all__ = ["Prepared", "SettingsEncoder", "prepare"]
+
+E = TypeVar("E", bound="SettingsEncoder")
+
+
+class SettingsEncoder(Protocol):
+    """An encoder whose entries say changes of settings."""
+
+    said: SaidSettings
+    entries: list[bytes]
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last answer wants to go on, so that no change may be said now."""
+        ...
+
+    def leave_out(self, count: int) -> None:
+        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
+        ...
+
+    def copy(self: E) -> E: ...
+
+
+class Prepared(Generic[E]):
+    """An encoder, and what one request says behind it.
+
+    Attributes:
+        encoder: The encoded conversation; a copy where this request changes it.
+        declared: The tools that the request declares.
+        effort: The effort of the request's field.
+        output: The output format of the request's field.
+        closing: The change that is said at the end.
+    """
+
+    # Most requests say nothing new.
+    closing: Carried = NOTHING_TO_SAY
+    encoder: E
+    declared: ToolOffering | None
+    effort: str | None
+    output: OutputSpec | None
+    _record: RequestRecord
+    _transcript: Transcript
+
+    def begin(self, settings: TurnSettings, offering: ToolOffering | None) -> None:
+        """Make the settings of this request the base: no turn has recorded any."""
+        self.declared = offering
+        self.effort, self.output = self._record.effort, self._record.output
+        if offering is None or offering.stable_specs is None:
+            return
+        if settings.removed and self.encoder.said.spelling.keeps_withdrawn:
+            self.declared = ToolOffering(settings.defined, deferred=offering.deferred)
+            self.closing = self.encoder.said.spelling.withdraw(settings.removed)
+            if self.closing.entry:
+                words = [f"tool_removal {name}" for name in settings.removed]
+                self._record.say_appended(*words)
+
+    def change(self, settings: TurnSettings) -> None:
+        """Say what is different from what is in force, or start again where that can't be said."""
+        said = self.encoder.said
+        carried = said.carry(settings)
+        if carried is None:
+            self.encoder = self.encoder.copy()
+            self.encoder.said.start_again(settings, self.encoder.entries)
+            self.declared = self.encoder.said.base
+            self.effort, self.output = self.encoder.said.effort, self.encoder.said.output
+            self._record.say_changed("tools")
+            return
+        self.closing = carried
+        self._record.say_appended(*carried.words)
+        effort = self._record.effort
+        if not (said.spelling.says_effort and effort):
+            self.effort = effort
+        if not said.spelling.says_output:
+            self.output = self._record.output
+
+    def leave_out_misfits(self, beginning: bytes, *, binds: bool) -> E:
+        """Leave out what reasoning doesn't fit behind this request's beginning (rule PB8).
+
+        Args:
+            beginning: What the request holds before its entries, of what is bound.
+            binds: The model binds its reasoning to that.
+
+        Raises:
+            PrefixChangedError: There is any, and the record says to send nothing then.
+        """
+        said, record = self.encoder.said, self._record
+        misfit: int | None = None
+        if binds:
+            misfit = said.bound.first_misfit(beginning, self.encoder.entries)
+        refused = record.repeated_without
+        if refused is not None:
+            places = [i for i, turn in enumerate(said.bound.signed) if turn.turn >= refused]
+            misfit = min([place for place in (*places[:1], misfit) if place is not None])
+        if misfit is None:
+            return self.encoder
+        lost = [turn.turn for turn in said.bound.signed[misfit:] if not turn.is_left_out]
+        if not lost:
+            return self.encoder
+        record.drop_reasoning(lost, "prefix_mismatch", "lutumpy" if refused is None else "provider")
+        count = len(said.bound.signed) - misfit
+        self.encoder = self.encoder.copy()
+        self.encoder.leave_out(count)
+        record.settings = replace(record.settings or TurnSettings(), left_out=count)
+        return self.encoder
+
+    def finish(
+        self,
+        entries: Sequence[bytes],
+        permanent: int | None,
+        head: Mapping[str, Any],
+        beginning: Callable[[], bytes],
+    ) -> None:
+        """Note in the record what goes out.
+
+        Args:
+            entries: The entries of the request, without marks of the cache; places of those that
+                were taken out are empty.
+            permanent: How many of them stand before the first item that is for one request; `None`
+                for all that the encoder has.
+            head: What stands before the entries, by field.
+            beginning: Gives the part of that which reasoning is bound to.
+        """
+        record, said = self._record, self.encoder.said
+        known = len(self.encoder.entries)
+        kept = known if permanent is None else permanent
+        record.compare(self._transcript.sent_requests, head, said.rewrites, entries, kept)
+        for turn, what, why in said.unread:
+            record.leave_out(turn, what, why)
+        record.prefix = lambda: said.bound.digest(beginning(), entries, known)
+        record.turn_of_entry = lambda index: _turn_of(said.bound.signed, entries, index)
+
+
+def prepare(
+    encoder: E, transcript: Transcript, offering: ToolOffering | None, record: RequestRecord
+) -> Prepared[E]:
+    """The conversation as this request sends it; what it says anew is noted in the record.
+
+    Args:
+        encoder: The encoded conversation.
+        transcript: What it is of.
+        offering: The tools of the request.
+        record: What the request says anew; it is filled in.
+    """
+    prepared: Prepared[E] = Prepared()
+    prepared.encoder, prepared._transcript, prepared._record = encoder, transcript, record
+    said = encoder.said
+    in_force = said.in_force
+    base = prepared.declared = said.base
+    prepared.effort, prepared.output = said.effort, said.output
+    settings: TurnSettings | None = None
+    is_same = offering is in_force.same_as and record.output is in_force.output
+    if not is_same or record.effort != in_force.effort:
+        settings = in_force.difference(
+            offering, record.output, record.effort, anew=record.policy == "drop"
+        )
+    if settings is not None and base is not None and settings.changes_tools and encoder.is_paused:
+        # Right after a paused answer no tool may change, so it waits; what the model may call is
+        # held against the offer in any case (PB3, PB5).
+        record.say_waiting(*words_of(settings))
+        settings = None
+    record.settings = settings
+    if settings is not None:
+        if base is None:
+            prepared.begin(settings, offering)
+        else:
+            prepared.change(settings)
+    elif offering is not None and base is not None and not offering.deferred:
+        # Where a request declares the very tools of its offering, that has their bytes already.
+        prepared.declared = offering if offering.specs is base.specs else base
+    reminders = tuple(encoder.said.reminders)
+    if reminders:
+        record.settings = replace(record.settings or TurnSettings(), reminders=reminders)
+    return prepared
+
+
+def _turn_of(signed: Sequence[SignedTurn], entries: Sequence[bytes], index: int) -> int | None:
+    """The turn whose reasoning stands in an entry of the request, counted without empty places."""
+    place = -1
+    for position, entry in enumerate(entries):
+        place += bool(entry)
+        if place == index:
+            for turn in signed:
+                if turn.entry == position:
+                    return turn.turn
+            return None
+    return None

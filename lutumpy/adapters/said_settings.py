@@ -1,0 +1,326 @@
+"""What an encoded conversation says of settings, and which reasoning is bound to it: the same for
+every API, each of which spells changes in its own way (rules PB2 to PB9).
+"""
+
+# What is hard here
+# -----------------
+# The base fills the request's fields for good, and each later change is an entry right before the
+# turn that answered it. But a model, or a host, may have no words for a change. Then the
+# conversation starts again from there: the fields hold what is in force now, the entries that said
+# changes are taken out, and whatever reasoning was signed over the old beginning no longer fits
+# (`core/bound_reasoning.py` finds out). Both happen in the same way when the history is encoded and
+# when the request is made, so that the next request begins with this one.
+#
+#   | what changed                     | at a host with words for it | elsewhere           |
+#   |----------------------------------|-----------------------------|---------------------|
+#   | tools withdrawn or offered again | an entry, or the choice     | starts again        |
+#   | a tool that is new               | an entry                    | starts again        |
+#   | effort                           | an entry                    | the field, unbound  |
+#   | output format                    | an entry                    | the field           |
+#
+# An entry that was taken out leaves an empty place in the list, so that all other places stay.
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
+from lutumpy.core.bound_reasoning import BoundReasoning
+from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock
+from lutumpy.core.output_spec import OutputSpec
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
+from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
+
+__all__ = [
+    "ELSEWHERE",
+    "NOTHING_TO_SAY",
+    "Carried",
+    "SaidSettings",
+    "Spelling",
+    "new_description",
+    "words_of",
+]
+
+
+ELSEWHERE = "elsewhere"
+"""Stands for the API of a turn whose host has sealed parts of it: it is sent like another API's."""
+
+
+class Carried(NamedTuple):
+    """A change as the API says it.
+
+    Attributes:
+        entry: What stands in the conversation, as JSON bytes; empty where nothing has to be said.
+        declared: Tools that have to be declared behind the others, deferred, since an entry can
+            only refer to them.
+        headers: The beta names that it needs.
+        words: What it says, for a report.
+    """
+
+    entry: bytes
+    declared: tuple[ToolSpec, ...] = ()
+    headers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+NOTHING_TO_SAY = Carried(b"")
+
+
+class Spelling(Protocol):
+    """How an API says changes between turns, by one model at one host."""
+
+    @property
+    def says_effort(self) -> bool:
+        """Whether an entry can set the effort; else it is a field, which binds nothing."""
+        ...
+
+    @property
+    def default_effort(self) -> str | None:
+        """The word for the effort that a request without any has; `None` where there is none."""
+        ...
+
+    @property
+    def says_output(self) -> bool:
+        """Whether an entry can set the output format; else it is a field."""
+        ...
+
+    @property
+    def keeps_withdrawn(self) -> bool:
+        """Whether tools that aren't offered may stay declared."""
+        ...
+
+    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+        """A change as an entry; `None` where there are no words for it."""
+        ...
+
+    def withdraw(self, names: tuple[str, ...]) -> Carried:
+        """What withdraws tools that are declared only so that the list stays the same."""
+        ...
+
+    def bound_form(self, entry: bytes) -> bytes:
+        """An entry without what no reasoning is bound to."""
+        ...
+
+    def may_read(self, model: str | None) -> bool:
+        """Whether reasoning that this model signed may be sent."""
+        ...
+
+
+class SaidSettings:
+    """What the entries of one encoder say of settings.
+
+    Args:
+        spelling: How changes are said.
+        destination: Who gets the requests.
+
+    Attributes:
+        in_force: What turns have recorded.
+        base: The tools of the request's field, as an offering; `None` before the first record.
+        declared: Tools that stand behind those of the base, deferred, for references.
+        appended: The names of tools that entries have defined, and the base hasn't.
+        effort: The effort of the request's field.
+        output: The output format of the request's field.
+        headers: The beta names that the entries need.
+        pending: Entries that stand before the next answer, each with whether it changes settings.
+        places: Which entries change settings.
+        reminders: Texts for the next turn alone.
+        bound: The signed reasoning.
+        turns: How many turns were encoded.
+        host: The host of the requests, where being of that host is enough for a turn's reasoning to
+            go back.
+        unread: What of which turn doesn't go to this host and model, and why.
+        rewrites: Which changes of earlier entries there were.
+    """
+
+    __slots__ = (
+        "_effort_is_said",
+        "appended",
+        "base",
+        "bound",
+        "declared",
+        "destination",
+        "effort",
+        "headers",
+        "host",
+        "in_force",
+        "output",
+        "pending",
+        "places",
+        "reminders",
+        "rewrites",
+        "spelling",
+        "turns",
+        "unread",
+    )
+
+    def __init__(self, spelling: Spelling, destination: Destination = ANYWHERE) -> None:
+        self.spelling: Spelling = spelling
+        self.destination: Destination = destination
+        self.host: str | None = None if destination.facts.many_makers else destination.host
+        self.in_force: SettingsInForce = SettingsInForce()
+        self.base: ToolOffering | None = None
+        self.declared: list[ToolSpec] = []
+        self.appended: dict[str, None] = {}
+        self.effort: str | None = None
+        self.output: OutputSpec | None = None
+        self.headers: dict[str, None] = {}
+        self.pending: list[tuple[bytes, bool]] = []
+        self.places: list[int] = []
+        self.reminders: list[str] = []
+        self.bound: BoundReasoning = BoundReasoning(spelling.bound_form)
+        self.turns: int = 0
+        self.unread: list[tuple[int, str, str]] = []
+        self.rewrites: frozenset[tuple[str, int]] = frozenset()
+        self._effort_is_said = False
+
+    def copy(self) -> SaidSettings:
+        """An independent copy."""
+        twin = SaidSettings(self.spelling, self.destination)
+        twin.in_force = self.in_force.copy()
+        twin.base, twin.declared, twin.effort = self.base, self.declared.copy(), self.effort
+        twin.appended, twin.output = self.appended.copy(), self.output
+        twin.headers, twin.pending = self.headers.copy(), self.pending.copy()
+        twin.places, twin.reminders = self.places.copy(), self.reminders.copy()
+        twin.bound, twin.turns = self.bound.copy(), self.turns
+        twin.unread, twin.rewrites = self.unread.copy(), self.rewrites
+        twin._effort_is_said = self._effort_is_said
+        return twin
+
+    def carry(self, settings: TurnSettings) -> Carried | None:
+        """A change as an entry; `None` if there are no words for it, so that the conversation
+        starts again.
+        """
+        if settings.is_base:
+            return None
+        if settings.effort is None and self._effort_is_said:
+            if self.spelling.default_effort is None:
+                return None  # there is no word for the default
+            settings = replace(settings, effort=self.spelling.default_effort)
+        # An effort or a format that can't be said is a field of the request.
+        if settings.effort is not KEPT and not (self.spelling.says_effort and settings.effort):
+            settings = replace(settings, effort=KEPT)
+        if settings.output is not KEPT and not self.spelling.says_output:
+            settings = replace(settings, output=KEPT)
+        carried = self.spelling.carry(settings, self)
+        if carried is None or not carried.entry:
+            return carried
+        return carried._replace(words=tuple(words_of(settings)))
+
+    def begin(self, settings: TurnSettings) -> Carried:
+        """Take the first record: its tools are those of every request.
+
+        Returns:
+            What has to be said at once: tools that are declared and not offered.
+        """
+        self.in_force.apply(settings)
+        self.effort, self.output = self.in_force.effort, self.in_force.output
+        specs, removed = settings.defined, settings.removed
+        if removed and not self.spelling.keeps_withdrawn:
+            specs = tuple([spec for spec in specs if spec.name not in removed])
+            removed = ()
+        late = set(settings.deferred)
+        deferred = tuple([spec for spec in specs if spec.name in late])
+        self.base = ToolOffering(specs, deferred=deferred)
+        return self.spelling.withdraw(removed) if removed else NOTHING_TO_SAY
+
+    def start_again(self, settings: TurnSettings, entries: list[bytes]) -> None:
+        """Take a change that can't be said: the request's fields say all of it.
+
+        Args:
+            settings: The change.
+            entries: The encoded entries; those that said changes are taken out.
+        """
+        self.in_force.apply(settings)
+        in_force = self.in_force
+        offered = tuple([spec for spec in in_force.declared() if spec.name in in_force.offered])
+        late = tuple([spec for spec in offered if spec.name in in_force.deferred])
+        self.base = ToolOffering(offered, deferred=late)
+        self.declared, self.appended = [], {}
+        self.effort, self.output = in_force.effort, in_force.output
+        self._effort_is_said = False
+        self.pending = [entry for entry in self.pending if not entry[1]]
+        self.rewrites |= {("start", self.turns)}
+        if self.places:
+            for place in self.places:
+                entries[place] = b""
+            self.bound.forget_from(self.places[0])
+            self.places = []
+
+    def add(self, carried: Carried, settings: TurnSettings) -> None:
+        """Take a change that was said; its entry stands before the next answer."""
+        known = self.in_force.tools
+        new = [spec.name for spec in settings.defined if spec.name not in known]
+        self.appended.update(dict.fromkeys(new))
+        self.in_force.apply(settings)
+        self.note(carried)
+        if not (self.spelling.says_effort and self.in_force.effort):
+            self.effort = self.in_force.effort
+        elif settings.effort is not KEPT:
+            self._effort_is_said = True
+        if not self.spelling.says_output:
+            self.output = self.in_force.output
+
+    def note(self, carried: Carried) -> None:
+        """Note what an entry needs."""
+        if carried.entry:
+            self.pending.append((carried.entry, True))
+        self.declared += carried.declared
+        self.headers.update(dict.fromkeys(carried.headers))
+
+    def without_unreadable(self, turn: AssistantTurn, needs_record: bool) -> AssistantTurn:
+        """The turn, without what this host and model can't open or are known to refuse (rules OR3,
+        PB13).
+
+        Args:
+            turn: The turn.
+            needs_record: Reasoning of models that bind none is refused.
+        """
+        if not self.destination.can_open(turn):
+            return self._without_sealed(turn)
+        if not needs_record or not turn.signed or turn.reasoning_dropped:
+            return turn
+        if self.spelling.may_read(turn.origin.model if turn.origin is not None else turn.model):
+            return turn
+        why = "this model takes only reasoning of models that bind it"
+        self._leave_out("signed reasoning", why)
+        return replace(turn, reasoning_dropped=True)
+
+    def _without_sealed(self, turn: AssistantTurn) -> AssistantTurn:
+        """A turn of another host, of which this one gets what it can read."""
+        why = "sealed for the host that said it"
+        has_results = any(isinstance(block, OpaqueBlock) for block in turn.blocks)
+        if has_results and turn.verbatim is None:
+            # What the host has run itself is encrypted as well: texts and calls go, as of any API.
+            self._leave_out("reasoning and results of the host's own tools", why)
+            return replace(turn, api=ELSEWHERE)
+        if not any(isinstance(block, ReasoningBlock) for block in turn.blocks):
+            return turn
+        self._leave_out("reasoning", why)
+        return replace(turn, reasoning_dropped=True)
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self.unread.append(tell_left_out(self.destination, self.turns, what, why))
+
+
+def new_description(before: ToolSpec, after: ToolSpec) -> str | None:
+    """A text for a tool of which only the description is another one; `None` for other changes."""
+    same = ToolSpec(
+        after.name, before.description, after.schema, after.strict, after.provider, after.text
+    )
+    if not same.equals(before):
+        return None
+    return f"The tool `{after.name}` from here on: {after.description}"
+
+
+def words_of(settings: TurnSettings) -> list[str]:
+    """A change in words for a report, as `tool_removal send`."""
+    words = [f"tool_addition {spec.name}" for spec in settings.defined]
+    defined = {spec.name for spec in settings.defined}
+    words += [f"tool_addition {name}" for name in settings.added if name not in defined]
+    words += [f"tool_removal {name}" for name in settings.removed]
+    if settings.output is not KEPT:
+        words.append(f"output {'text' if settings.output is None else settings.output.name}")
+    if settings.effort is not KEPT:
+        words.append(f"effort {settings.effort or 'default'}")
+    return words

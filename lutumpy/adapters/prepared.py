@@ -16,7 +16,7 @@ from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.turn_settings import TurnSettings
 
-__all__ = ["Prepared", "SettingsEncoder", "prepare"]
+__all__ = ["Prepared", "SettingsEncoder", "in_place", "note_reminders", "prepare"]
 
 E = TypeVar("E", bound="SettingsEncoder")
 
@@ -185,10 +185,25 @@ def prepare(
     elif offering is not None and base is not None and not offering.deferred:
         # Where a request declares the very tools of its offering, that has their bytes already.
         prepared.declared = offering if offering.specs is base.specs else base
-    reminders = tuple(encoder.said.reminders)
-    if reminders:
-        record.settings = replace(record.settings or TurnSettings(), reminders=reminders)
+    if encoder.said.reminders:
+        note_reminders(record, encoder.said)
     return prepared
+
+
+def in_place(encoder: E, transcript: Transcript, record: RequestRecord) -> Prepared[E]:
+    """The same where nothing is said in the conversation, and the fields of the request say all of
+    it (the careful fall-back of rule PB12): the record is filled in already.
+    """
+    prepared: Prepared[E] = Prepared()
+    prepared.encoder, prepared._transcript, prepared._record = encoder, transcript, record
+    prepared.effort, prepared.output = record.effort, record.output
+    return prepared
+
+
+def note_reminders(record: RequestRecord, said: SaidSettings) -> None:
+    """Note the texts for this turn alone that the request says."""
+    reminders = tuple(said.reminders)
+    record.settings = replace(record.settings or TurnSettings(), reminders=reminders)
 
 
 def _turn_of(signed: Sequence[SignedTurn], entries: Sequence[bytes], index: int) -> int | None:

@@ -75,6 +75,7 @@ class RequestRecord:
         headers: HTTP headers that the request needs.
         turn_of_entry: The turn (index) that an entry of the request holds, for the provider's word
             on what it left out.
+        turn_of_item: The same for the id of an item.
         repeated_without: The turn whose reasoning the provider refused, if this is the request that
             is sent in place of the refused one (rule PB10).
     """
@@ -91,6 +92,7 @@ class RequestRecord:
     prefix: Callable[[], str] | None = None
     headers: Mapping[str, str] = {}
     turn_of_entry: Callable[[int], int | None] | None = None
+    turn_of_item: Callable[[str], int | None] | None = None
     repeated_without: int | None = None
     _appended: tuple[str, ...] = ()
     _changed: tuple[str, ...] = ()
@@ -233,13 +235,16 @@ class RequestRecord:
         """Add what the provider says that it left out (rule PB11)."""
         for entry in entries:
             reason = entry.get("reason")
-            turn = self._turn_of(entry.get("path"))
+            turn = self._turn_of(entry.get("path"), entry.get("id"))
             word = reason if isinstance(reason, str) else ""
             self._says_anything = True
             self._dropped += (DroppedReasoning(turn, word, "provider"),)
 
-    def _turn_of(self, path: Any) -> int:
-        """The turn that a path of the provider's means, as `messages.4.content.0`."""
+    def _turn_of(self, path: Any, item_id: Any) -> int:
+        """The turn that a path of the provider's means, as `messages.4.content.0`, or an id."""
+        if self.turn_of_item is not None and isinstance(item_id, str):
+            found = self.turn_of_item(item_id)
+            return -1 if found is None else found
         pieces = path.split(".") if isinstance(path, str) else []
         if self.turn_of_entry is None or len(pieces) < 2 or not pieces[1].isdecimal():
             return -1

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from lutumpy.plain.json_values import encode
+
 __all__ = ["BoundReasoning", "SignedTurn"]
 
 BoundForm: TypeAlias = Callable[[bytes], bytes]
@@ -116,6 +118,14 @@ class BoundReasoning:
             if found != turn.prefix:
                 return index
         self._fits = beginning, len(self.signed)
+        return None
+
+    def turn_with(self, item_id: str, entries: Sequence[bytes]) -> int | None:
+        """The turn among these entries that has an item with this id."""
+        wanted = b'"id":' + encode(item_id)
+        for turn in self.signed:
+            if wanted in entries[turn.entry]:
+                return turn.turn
         return None
 
     def leave_out_last(self, count: int) -> list[SignedTurn]:

@@ -381,7 +381,10 @@ class AssistantTurn:
     @property
     def signed(self) -> bool:
         """Whether it holds reasoning that is valid only after exactly the same history."""
-        return any(type(b) is ReasoningBlock and b.signed for b in self.blocks)
+        for block in self.blocks:  # noqa: SIM110  a generator is a function, which is entered
+            if type(block) is ReasoningBlock and block.signed:
+                return True
+        return False
 
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief, brief_line, brief_list

@@ -40,7 +40,7 @@ from lutumpy.core.items import (
 )
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.core.tool_specs import SEARCH_CALL
-from lutumpy.core.turn_settings import SettingsInForce
+from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode_text
@@ -88,21 +88,24 @@ class HistoryEncoder(ABC):
         "_names",
         "_own",
         "_own_limit",
-        "_turns",
+        "binds",
         "destination",
-        "fragments",
+        "entries",
         "in_force",
         "instructions",
         "left_out",
         "permanent",
+        "turns",
     )
 
     api = ""
+    seal = b""
+    """What shows that an entry holds reasoning that is bound to what stands before it."""
 
     def __init__(
         self, ids: CallIdRule, own_limit: int, destination: Destination = ANYWHERE
     ) -> None:
-        self.fragments: list[bytes] = []
+        self.entries: list[bytes] = []
         # The text of a system message that has a field of its own in a request, as JSON. Only a
         # history that was read has one.
         self.instructions: bytes = b""
@@ -121,7 +124,10 @@ class HistoryEncoder(ABC):
         self.destination: Destination = destination
         # Its host, where being of that host is enough for a turn to go as it came.
         self._host = None if destination.facts.many_makers else destination.host
-        self._turns = 0
+        # Whether the model binds its reasoning to what was sent before.
+        self.binds: bool = False
+        # How many turns were encoded.
+        self.turns: int = 0
         # What doesn't go to this destination: turn, what, and why (rule OR5).
         self.left_out: list[tuple[int, str, str]] = []
         # How many fragments stand before the first item that is for one request; `None` for all.
@@ -139,10 +145,13 @@ class HistoryEncoder(ABC):
                 self._put_original(original.entries)
             self._ends = "open"
             return
-        before = len(self.fragments)
+        before = len(self.entries)
         if isinstance(item, Message):
-            if item.ephemeral and self.permanent is None:
-                self.permanent = before
+            if item.ephemeral:
+                if self._takes_reminder(item):
+                    return
+                if self.permanent is None:
+                    self.permanent = before
             if original is None:
                 self._encode_message(item)
             elif original.system:
@@ -151,11 +160,12 @@ class HistoryEncoder(ABC):
                 self._put_original(original.entries)
             # A system message alone is nothing to answer, but after a turn it is.
             is_open = self._ends == "turn" or item.role in ("user", "assistant")
-            if is_open and len(self.fragments) > before:
+            if is_open and len(self.entries) > before:
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
-                self.in_force.apply(item.settings)
+                self._take_settings(item.settings)
+                before = len(self.entries)
             self._own = item.api == self.api
             origin = item.origin
             # Most turns are of the very host that gets the request.
@@ -176,16 +186,21 @@ class HistoryEncoder(ABC):
                     self._replay_elsewhere(item)
             else:
                 self._project(item)
-            self._turns += 1
-            if len(self.fragments) > before:
+            if len(self.entries) > before:
                 # The model goes on with a turn that its own API paused.
                 is_paused = self._own and item.finish_reason == "paused"
                 self._ends = "open" if is_paused else "turn"
+                if self.binds and self._own and not item.reasoning_dropped:
+                    added = b",".join(self.entries[before:])
+                    if self.seal in added:
+                        self.entries[before:] = [added]  # so that it can be rewritten as a whole
+                        self._note_reasoning(item, before)
+            self.turns += 1
 
     def copy(self) -> Self:
         """An independent copy, to encode items that don't stay in the transcript."""
         twin = type(self).__new__(type(self))
-        twin.fragments = self.fragments.copy()
+        twin.entries = self.entries.copy()
         twin.instructions = self.instructions
         twin._own_limit = self._own_limit
         twin._ids = self._ids.copy()
@@ -195,11 +210,12 @@ class HistoryEncoder(ABC):
         twin._ends = self._ends
         twin.in_force = self.in_force.copy()
         twin.permanent = self.permanent
-        twin.destination, twin._host, twin._turns = self.destination, self._host, self._turns
+        twin.destination, twin._host = self.destination, self._host
+        twin.binds, twin.turns = self.binds, self.turns
         twin.left_out = self.left_out.copy()
         return twin
 
-    def entries(self) -> list[bytes]:
+    def answerable(self) -> list[bytes]:
         """The entries of the JSON array that goes into a request.
 
         Raises:
@@ -211,19 +227,31 @@ class HistoryEncoder(ABC):
                 "push a message first"
             )
         if self._ends == "nothing":
-            what = "holds instructions only" if self.fragments or self.instructions else "is empty"
+            what = "holds instructions only" if self.entries or self.instructions else "is empty"
             raise TranscriptError(
                 f"the transcript {what}, so there is nothing to answer; push a user message first"
             )
-        return self.fragments.copy()
+        return self.entries.copy()
 
     def history(self) -> bytes:
         """The JSON array of all entries, whatever it ends with."""
-        return b"[%b]" % b",".join(self.fragments)
+        return b"[%b]" % b",".join(self.entries)
 
     def _put_original(self, entries: tuple[bytes, ...]) -> None:
         """Send entries of a history of this API back as they were read."""
-        self.fragments.extend(entries)
+        self.entries.extend(entries)
+
+    def _takes_reminder(self, message: Message) -> bool:
+        """Whether a message for one request is said elsewhere than among the entries."""
+        return False
+
+    def _take_settings(self, settings: TurnSettings) -> None:
+        """Take what the next turn has recorded; nothing is said of it."""
+        self.in_force.apply(settings)
+
+    @abstractmethod
+    def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
+        """Note the entry at this place as a turn with signed reasoning."""
 
     @abstractmethod
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -235,7 +263,7 @@ class HistoryEncoder(ABC):
 
     def _leave_out(self, what: str, why: str) -> None:
         """Note what of the turn at hand doesn't go to this destination."""
-        self.left_out.append(tell_left_out(self.destination, self._turns, what, why))
+        self.left_out.append(tell_left_out(self.destination, self.turns, what, why))
 
     @abstractmethod
     def _encode_message(self, message: Message) -> None:

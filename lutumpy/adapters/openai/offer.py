@@ -38,6 +38,7 @@ __all__ = [
     "TextShape",
     "ToolCheck",
     "ToolKind",
+    "ToolRendering",
     "ToolShape",
     "offer_fields",
     "offer_key",
@@ -75,6 +76,8 @@ def offer_fields(
     settings: ToolSettingRules,
     allowed: Callable[[str, list[dict[str, Any]]], dict[str, Any]],
     beside: Sequence[dict[str, Any]] = (),
+    declared: ToolOffering | None = None,
+    brought: Sequence[str] = (),
 ) -> dict[str, bytes]:
     """The offer's part of a request, as ready JSON by field; empty when no tool is offered.
 
@@ -91,6 +94,8 @@ def offer_fields(
         allowed: Spells the choice among some of the tools, given the mode (`auto` or `required`)
             and those tools, each spelled by `forced`.
         beside: Further tools of the request, which stay allowed, each spelled as by `forced`.
+        declared: The tools to send in place of the offer's, where they are to stay the same.
+        brought: The names of tools that the conversation itself has brought.
 
     Raises:
         InvalidToolConstraints: OpenAI would refuse the offer for a name, the number of tools, or
@@ -101,15 +106,22 @@ def offer_fields(
         return {}
     if not offer.specs and offer.mode != "auto":
         raise InvalidToolConstraints("a tool call is required, but no tool is offered")
-    sent = offer.specs if offer.stable_specs is None else offer.stable_specs
-    if not sent:
+    source = offer if declared is None else declared
+    sent = source.specs if source.stable_specs is None else source.stable_specs
+    if not sent and not brought:
         return {}
-    key = offer_key(api, strict, text_shape)
-    tools = offer.rendered.get(key)
-    if tools is None:
-        one = _OneTool(api, shape, text_shape, settings, bool(strict))
-        tools = offer.rendered[key] = _render_tools(offer, key, one, check)
-    fields = {"tools": tools}
+    fields: dict[str, bytes] = {}
+    if sent:
+        key = offer_key(api, strict, text_shape)
+        tools = source.rendered.get(key)
+        if tools is None:
+            one = ToolRendering(api, shape, text_shape, settings, bool(strict))
+            tools = source.rendered[key] = _render_tools(source, key, one, check)
+        fields["tools"] = tools
+    is_narrowed = len(offer.specs) < len(sent)
+    if declared is not None:
+        offered = {spec.name for spec in offer.specs}
+        is_narrowed = not offered.issuperset([*[spec.name for spec in sent], *brought])
     if offer.mode == "specific":
         required = next((spec for spec in offer.specs if spec.name == offer.forced), None)
         if required is None:
@@ -117,7 +129,7 @@ def offer_fields(
                 f"the required tool {offer.forced!r} is not among the tools offered"
             )
         fields["tool_choice"] = encode(forced(required.name, tool_kind(required, text_shape)))
-    elif len(offer.specs) < len(sent):
+    elif is_narrowed:
         chosen = [forced(spec.name, tool_kind(spec, text_shape)) for spec in offer.specs]
         available = [*chosen, *beside]
         choice = encode(allowed(offer.mode, available)) if available else b'"none"'
@@ -136,7 +148,7 @@ def offer_key(api: str, strict: bool | None, text_shape: TextShape | None) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class _OneTool:
+class ToolRendering:
     """How a tool is rendered, whichever it is.
 
     Attributes:
@@ -153,6 +165,14 @@ class _OneTool:
     settings: ToolSettingRules
     strict: bool
 
+    def tool_bytes(self, spec: ToolSpec) -> bytes:
+        """The tool as JSON bytes, rendered once."""
+        key = offer_key(self.api, self.strict, self.text_shape)
+        tool = spec.rendered.get(key)
+        if tool is None:
+            tool = spec.rendered[key] = encode(self.render(spec))
+        return tool
+
     def render(self, spec: ToolSpec) -> dict[str, Any]:
         """The tool as the API gets it."""
         settings = settings_of(spec, self.api, self.settings)
@@ -165,7 +185,7 @@ def tool_kind(spec: ToolSpec, text_shape: TextShape | None) -> ToolKind:
     return "function" if spec.text is None or text_shape is None else "custom"
 
 
-def _render_tools(offer: ToolOffering, key: str, one: _OneTool, check: ToolCheck) -> bytes:
+def _render_tools(offer: ToolOffering, key: str, one: ToolRendering, check: ToolCheck) -> bytes:
     specs = offer.specs if offer.stable_specs is None else offer.stable_specs
     _check_number(specs)
     rendered: list[bytes] = []
@@ -195,7 +215,7 @@ def tool_list(
     """
     specs = offer.specs if offer.stable_specs is None else offer.stable_specs
     _check_number(specs)
-    one = _OneTool(api, shape, text_shape, settings, bool(strict))
+    one = ToolRendering(api, shape, text_shape, settings, bool(strict))
     tools = [one.render(spec) for spec in specs]
     refuse_tools(check({"tools": tools}))
     return tools

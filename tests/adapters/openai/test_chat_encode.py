@@ -126,7 +126,7 @@ def test_a_copy_of_the_encoder_leaves_the_original_alone() -> None:
     encoder = transcript.encoded("openai_chat", ChatEncoder)
     transcript.push_ephemeral_system("It is noon.")
     assert [m["role"] for m in messages(transcript)] == ["user", "system"]
-    assert len(encoder.fragments) == 1
+    assert len(encoder.entries) == 1
 
 
 # --- nothing to answer ----------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_turn_of_this_wire_goes_back_byte_for_byte() -> None:
     )
     encoder = ChatEncoder()
     encoder.add(turn)
-    assert encoder.fragments == [turn.native]
+    assert encoder.entries == [turn.native]
 
 
 def test_names_that_the_wire_refuses_are_replaced_the_same_way_each_time() -> None:

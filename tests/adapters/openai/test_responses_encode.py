@@ -10,7 +10,8 @@ import pytest
 
 from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIResponses
-from lutumpy.adapters.openai.responses.encode import ResponsesEncoder, responses_fields
+from lutumpy.adapters.openai.responses.encode import ResponsesEncoder
+from lutumpy.adapters.openai.responses.request import responses_fields
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import join_body
 from lutumpy.errors import TranscriptError
@@ -138,7 +139,7 @@ def test_a_turn_of_this_wire_goes_back_byte_for_byte() -> None:
     turn = own(reasoning, call(arguments='{"q" : 1}', namespace="crm"))
     encoder = ResponsesEncoder()
     encoder.add(turn)
-    assert encoder.fragments == [turn.native[1:-1]]
+    assert encoder.entries == [turn.native[1:-1]]
     assert entries(answered(turn))[1:3] == [reasoning, call(arguments='{"q" : 1}', namespace="crm")]
 
 
@@ -146,7 +147,7 @@ def test_an_id_inside_the_arguments_is_no_item_id() -> None:
     turn = own(call("a", arguments='{"id":"fc_b"}'), call("b"))
     encoder = ResponsesEncoder()
     encoder.add(turn)
-    assert encoder.fragments == [turn.native[1:-1]]
+    assert encoder.entries == [turn.native[1:-1]]
 
 
 def test_names_that_the_wire_refuses_are_replaced() -> None:

@@ -99,7 +99,7 @@ def chat_fields(
     is_same = offer is in_force.same_as and record.output is in_force.output
     if not is_same or record.effort != in_force.effort:
         record_settings(record, in_force, offer)
-    fields: Fields = {"messages": encoder.entries()}
+    fields: Fields = {"messages": encoder.answerable()}
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = spell_text_tool
@@ -130,7 +130,7 @@ def chat_fields(
             fields["stream_options"] = b'{"include_usage":true}'
     if record.effort is not None:
         fields["reasoning_effort"] = encode(record.effort)
-    entries = encoder.fragments
+    entries = encoder.entries
     head = {"tools": fields.get("tools", b""), "instructions": encoder.instructions}
     kept = len(entries) if encoder.permanent is None else encoder.permanent
     for turn, what, why in encoder.left_out:
@@ -226,7 +226,7 @@ class ChatEncoder(HistoryEncoder):
             self._put({"role": message.role, "content": content})
 
     def _put(self, message: dict[str, Any]) -> None:
-        self.fragments.append(encode(message))
+        self.entries.append(encode(message))
 
     def _put_or_hold(self, message: dict[str, Any], calls: Sequence[CallBlock]) -> None:
         """Send an assistant's message, or hold it until its results come, if it has too many calls.
@@ -269,6 +269,9 @@ class ChatEncoder(HistoryEncoder):
         # An entry that fits is not encoded anew: its bytes stay the ones that were read.
         return encode(message) if changed else entry
 
+    def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
+        """Nothing is bound here to what stands before it."""
+
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         found: list[bytes] = []
         for entry in entries:
@@ -280,7 +283,7 @@ class ChatEncoder(HistoryEncoder):
 
     def _replay(self, turn: AssistantTurn) -> None:
         if self._goes_back_as_it_came(turn):
-            self.fragments.append(turn.native)
+            self.entries.append(turn.native)
             return
         misnamed = self._misnamed_calls(turn)
         long = long_calls(turn)
@@ -432,7 +435,7 @@ class ChatEncoder(HistoryEncoder):
         elif len(content) > MAX_TEXT_PART:
             content = cut_output(content)
         message = {"role": "tool", "tool_call_id": call_id, "content": content}
-        self.fragments.append(encode(message))
+        self.entries.append(encode(message))
 
 
 def _text_of_result(

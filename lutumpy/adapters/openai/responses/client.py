@@ -14,9 +14,8 @@ from lutumpy.adapters.openai.model import (
     output_format,
 )
 from lutumpy.adapters.openai.responses.decode import PENDING, decode_response, pending_error
-from lutumpy.adapters.openai.responses.encode import (
-    API,
-    ResponsesEncoder,
+from lutumpy.adapters.openai.responses.encode import API, ResponsesEncoder
+from lutumpy.adapters.openai.responses.request import (
     encoding_for,
     responses_fields,
     responses_tools,
@@ -188,4 +187,5 @@ def _error_of(reply: dict[str, Any], request_id: str | None) -> AdapterError:
 
 def _encoder_of(transcript: Transcript) -> ResponsesEncoder:
     """The transcript as it came, for nobody in particular."""
-    return checked_transcript(transcript).encoded(*encoding_for(None, None, None))
+    _, key, make = encoding_for(None, None, None)
+    return checked_transcript(transcript).encoded(key, make)

@@ -72,6 +72,8 @@ class RequestRecord:
         origin: What a turn without signed reasoning comes from, where that is made already.
         settings: What the request says anew; `None` for nothing.
         prefix: Gives the digest of all that it sends before the answer.
+        seal: What shows that an answer holds reasoning that is bound to the request, where the turn
+            doesn't say it is signed.
         headers: HTTP headers that the request needs.
         turn_of_entry: The turn (index) that an entry of the request holds, for the provider's word
             on what it left out.
@@ -90,6 +92,7 @@ class RequestRecord:
     origin: TurnOrigin | None = None
     settings: TurnSettings | None = None
     prefix: Callable[[], str] | None = None
+    seal: bytes = b""
     headers: Mapping[str, str] = {}
     turn_of_entry: Callable[[int], int | None] | None = None
     turn_of_item: Callable[[str], int | None] | None = None
@@ -198,7 +201,9 @@ class RequestRecord:
         """
         if turn.input_transformations:
             self._read_transformations(turn.input_transformations)
-        prefix = self.prefix() if self.prefix is not None and turn.signed else None
+        prefix = None
+        if self.prefix is not None and (self.seal in turn.native if self.seal else turn.signed):
+            prefix = self.prefix()
         origin = self.origin
         if origin is None or prefix is not None:
             origin = TurnOrigin(self.api, self.host, self.model or turn.model, prefix)

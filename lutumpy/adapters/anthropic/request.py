@@ -25,6 +25,7 @@ from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.unset import without_unset
 from lutumpy.plain.json_values import encode
 
 __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
@@ -99,8 +100,12 @@ def request_fields(
         config = extra.get("output_config")
         own = {"effort": prepared.effort}
         extra = {**extra, "output_config": {**own, **config} if config else own}
+    beside = b""
+    if "tools" in extra or "system" in extra:
+        own = {name: extra[name] for name in ("tools", "system") if name in extra}
+        beside = encode(without_unset(own))
     if encoder.said.bound.signed:
-        beginning = _bound_beginning(offered, encoder)
+        beginning = _bound_beginning(offered + beside, encoder)
         encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     listed = offered
     free: FreeBreakpoints | None = None
@@ -143,7 +148,7 @@ def request_fields(
         unmarked[at_message] = encoder.entries[at_message]
     head = {"tools": offered, "system": encoder.system.place}
     permanent = None if encoder.stable is None else encoder.stable[1]
-    prepared.finish(unmarked, permanent, head, lambda: _bound_beginning(offered, encoder))
+    prepared.finish(unmarked, permanent, head, lambda: _bound_beginning(offered + beside, encoder))
     said = encoder.said
     if said.headers or prepared.closing.headers or said.reminders or dialect.headers:
         note_headers(prepared, record, dialect)

@@ -317,3 +317,15 @@ def test_a_policy_of_errors_names_what_changed_PB8() -> None:
         talk.ask(effort=" ")
     with pytest.raises(TypeError, match="model takes text"):
         AnthropicMessages.request(Transcript(), None, model=3)
+
+
+def test_tools_of_the_providers_own_are_part_of_what_reasoning_is_bound_to_PB8() -> None:
+    talk = Conversation()
+    web = {"type": "web_search_20250305", "name": "web_search"}
+    talk.ask(thinking("a"), extra={"tools": [web]})
+    body, report = talk.ask(thinking("b"), extra={"tools": [web]})
+    assert "thinking" in str(body["messages"])
+    assert not report
+    body, report = talk.ask(extra={"tools": [{**web, "max_uses": 3}]})
+    assert "thinking" not in str(body["messages"])
+    assert [lost.turn for lost in report.dropped] == [0, 1]

@@ -81,6 +81,7 @@ def responses_fields(
     prepared: Prepared[ResponsesEncoder] | None = None
     # What a search finds changes the list of tools, so that says all there is.
     if carriers.tools and not (offer is not None and offer.deferred):
+        encoder.said.turns = encoder.turns  # it is told by turn where earlier items changed
         prepared = prepare(encoder, transcript, offer, record)
         encoder = prepared.encoder
         tools = _narrowed_tools(prepared, offer, strict, custom, extra, record)
@@ -137,13 +138,15 @@ def responses_fields(
     if carriers.binds:
         bound = entries.copy()  # what a provider parameter changes afterwards isn't seen there
         asked = extra
+        record.seal = encoder.seal
         record.prefix = lambda: said.bound.digest(_bound_beginning(tools, asked), bound, kept)
         record.turn_of_item = lambda item_id: said.bound.turn_with(item_id, bound)
     for turn, what, why in encoder.left_out:
         record.leave_out(turn, what, why)
     permanent = kept if encoder.permanent is None else encoder.permanent
     record.compare(transcript.sent_requests, head, said.rewrites, entries, permanent)
-    is_whole = not said.places or b"" not in entries
+    # Only what was rewritten has left an empty place.
+    is_whole = not said.rewrites or b"" not in entries
     fields: Fields = {"input": entries if is_whole else [entry for entry in entries if entry]}
     if instructions:
         fields["instructions"] = instructions

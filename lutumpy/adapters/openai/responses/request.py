@@ -72,6 +72,7 @@ def responses_fields(
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = _spell_text_tool
+    custom: TextShape | None = None
     if carriers.tools:
         custom = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
         destination = destination_of(record.host, record.model, host)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from text_toolkit import contents
 
-from lutumpy import NeedsTools, Session, Toolset, tool, tool_fn
+from lutumpy import NeedsTools, Session, ToolDef, Toolset, tool, tool_fn
 from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import ResultForm, TagToolParser, TextTools, text_formats
 
@@ -195,3 +195,77 @@ def test_a_value_whose_element_says_its_type_needs_no_receipt_C5() -> None:
     one = the_call("deepseek_v4", text)
     assert json.loads(one.metadata.arguments) == {"what": "1", "times": 2}
     assert one.repairs == ()
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "where": {"$ref": "#/$defs/Place"},
+        "names": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+        "first": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+        "kind": {"enum": ["a", 3]},
+        "size": {"const": 2},
+        "either": {"type": ["integer", "boolean"]},
+        "rest": {"type": "object", "additionalProperties": {"type": "number"}},
+        "all": {"allOf": [{"type": "object", "properties": {"x": {"type": "integer"}}}]},
+        "any": True,
+        "lost": {"$ref": "#/$defs/nothing/there"},
+    },
+    "$defs": {"Place": {"type": "object", "properties": {"lat": {"type": "number"}}}},
+}
+
+
+def nested(body: str) -> list[Any]:
+    """What is read of a call of `put` with these elements; `|` stands for the mark."""
+    text = f'|<tool_call>|<invoke name="put">{body}|</invoke>|</tool_call>'
+    parser = TagToolParser.named("minimax_m3")
+    found = parser.parse(text.replace("|", "]<]minimax[>["), [ToolDef("put", "", NESTED)])
+    return [
+        json.loads(one.arguments) if one.problem is None else one.problem for one in found.calls
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("|<where>|<lat>2.5|</lat>|<city>3|</city>|</where>", {"where": {"lat": 2.5, "city": "3"}}),
+        ("|<names>|<item>1|</item>|<item>b|</item>|</names>", {"names": ["1", "b"]}),
+        ("|<names>null|</names>|<where>|</where>", {"names": None, "where": {}}),
+        ("|<names>|</names>|<rest>|<y>1|</y>|</rest>", {"names": [], "rest": {"y": 1}}),
+        (
+            "|<first>|<item>1|</item>|<item>2|</item>|<item>3|</item>|</first>",
+            {"first": [1, "2", "3"]},
+        ),
+        (
+            "|<kind>3|</kind>|<size>2|</size>|<either>true|</either>",
+            {"kind": 3, "size": 2, "either": True},
+        ),
+        ("|<either>True|</either>|<all>|<x>1|</x>|</all>", {"either": True, "all": {"x": 1}}),
+        ("|<any>2|</any>|<lost>[1]|</lost>|<new>2|</new>", {"any": 2, "lost": [1], "new": "2"}),
+        ("|<new>|<item>a|</item>|</new>|<size>|</size>", {"new": ["a"], "size": ""}),
+        ("|<new>|<b>a|</b>|<item>c|</item>|</new>", {"new": {"b": "a", "item": "c"}}),
+        ("|<where>|<lat>1|</lat>|<lat>2|</lat>|</where>", "malformed"),
+        ("|<where>north|<lat>1|</lat>|</where>", "malformed"),
+        ("|<where>1|</there>", "malformed"),
+        ("|no element", "malformed"),
+        ("|<a>" * 70 + "|</a>" * 70, "malformed"),
+    ],
+)
+def test_elements_within_elements_are_what_the_schema_says_C5(body: str, read: Any) -> None:
+    assert nested(body) == [read]
+
+
+def test_blocks_of_elements_that_hold_no_call_are_told_T2() -> None:
+    parser = TagToolParser.named("minimax_m3")
+    for body in ("so", "|<city>a|</city>", "|</city>", '|<invoke name="put">|<a>b'):
+        text = f"|<tool_call>{body}|</tool_call>".replace("|", "]<]minimax[>[")
+        (found,) = parser.parse(text).calls
+        assert found.problem == "malformed"
+    for body in ("", "|<inv", '|<invoke name="put">|<a>b'):
+        (cut,) = parser.parse(f"|<tool_call>{body}".replace("|", "]<]minimax[>[")).calls
+        assert cut.problem == "truncated"
+    assert parser.format_call("put", "no JSON").count("invoke") == 2
+    deep: Any = "x"
+    for _ in range(100):
+        deep = [deep]
+    assert '["x"]' in parser.format_call("put", json.dumps({"a": deep}))

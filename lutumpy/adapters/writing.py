@@ -26,7 +26,13 @@ from lutumpy.adapters.sdk_model import RequestDefaults
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.adapters.tool_settings import settings_of
-from lutumpy.adapters.unknown_calls import UnknownCalls, deltas_of_waiting, unknown_call
+from lutumpy.adapters.unknown_calls import (
+    UnknownCalls,
+    calls_in_fields,
+    deltas_of_waiting,
+    unknown_call,
+    wanted_by,
+)
 from lutumpy.core.items import describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
@@ -54,6 +60,7 @@ __all__ = [
     "UnknownCalls",
     "add_extra",
     "body_dict",
+    "calls_in_fields",
     "checked_offer",
     "checked_transcript",
     "clean_text",
@@ -77,4 +84,5 @@ __all__ = [
     "status_of",
     "text_only",
     "unknown_call",
+    "wanted_by",
 ]

@@ -36,13 +36,18 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text
+from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
 from lutumpy.doctor.spelling import FAILED, Json, ReadContent, Spelling
 from lutumpy.doctor.wording import INTERRUPTED, NO_TEXT, UNNAMED, as_object, as_text, text_arguments
 
 __all__ = [
+    "ENCODING",
     "FAILED",
     "INTERRUPTED",
+    "LIST_IS_LEFT",
+    "NESTING",
     "NO_TEXT",
+    "REQUEST_IS_LEFT",
     "UNNAMED",
     "Call",
     "Conversation",

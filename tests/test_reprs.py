@@ -42,6 +42,7 @@ MODULES = [
     "lutumpy.loops",
     "lutumpy.durable",
     "lutumpy.testing",
+    "lutumpy.text_tools",
 ]
 LONG = "0123456789" * 400
 SECRET = "sk-live-1234567890"

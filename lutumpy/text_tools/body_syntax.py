@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools
 from lutumpy.text_tools.trailing_text import may_be_rest, shown_rest

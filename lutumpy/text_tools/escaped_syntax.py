@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.json_scanner import JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall

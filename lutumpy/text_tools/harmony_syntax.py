@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.body_block import BodyBlock, BodyTags
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.json_scanner import JsonScanner

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from lutumpy import ToolDef
 from lutumpy.models import ToolOffering
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.result_form import OWN_RESULTS, ResultForm
 
 __all__ = ["OWN_LISTING", "ToolListing", "call_instruction", "demands", "tool_list"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.json_scanner import Element, JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall

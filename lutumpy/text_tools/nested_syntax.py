@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools, Schema
@@ -36,7 +38,7 @@ class _Unreadable(Exception):
         self.rest: str = rest
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Element:
     """An element that is open.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from typing import cast
@@ -12,6 +12,7 @@ from typing import cast
 from lutumpy import AssistantTurn, ToolDef, Transcript
 from lutumpy.models import OutputSpec, ToolOffering, TurnOptions
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.derived import DerivedItems
 from lutumpy.text_tools.guided_answer import GuidedAnswers
 from lutumpy.text_tools.guided_schema import guided_output

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 
 __all__ = ["OWN_RESULTS", "ResultForm", "ResultHead"]
 

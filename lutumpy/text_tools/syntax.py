@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lutumpy.plain.values import dataclass
 
 __all__ = ["HERMES", "LLAMA_FUNCTION", "LLAMA_PYTHON_TAG", "MISTRAL", "TOOL_CALL", "CallSyntax"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.instruction import ToolListing
 from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.scan_tags import Syntax

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.json_scanner import Element, JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.trailing_text import stands_apart

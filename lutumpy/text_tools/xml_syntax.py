@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from lutumpy.plain import json_values
+from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import (

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -142,8 +142,8 @@ nitpick_ignore_regex = [
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",
-        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient",
-    ),  # the SDKs' clients, imported for type checkers only
+        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient|Console",
+    ),  # the SDKs' clients and rich's console, imported for type checkers only
 ]
 
 # The `__init__` of a value is compiled outside its module, so the site would look for the names of
@@ -196,6 +196,20 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
             attribute = lines[k].removeprefix(".. attribute:: ")
             if attribute != lines[k] and attribute in types:
                 lines.insert(k + 1, f"   :type: {types[attribute]}")
+
+
+def _named_types(app: Sphinx, obj: Any, bound_method: bool) -> None:
+    """Parameters of what makes a value are named by their types: it is compiled outside of its
+    module, so Sphinx can't look them up, and names as `Call` are those of several.
+    """
+    module = (
+        vars(sys.modules[obj.__module__]) if getattr(obj, "__module__", None) in sys.modules else {}
+    )
+    if getattr(obj, "__name__", "") == "__init__" and obj.__globals__.get("__name__") is None:
+        try:
+            obj.__annotations__ = get_type_hints(obj, dict(module))
+        except (NameError, TypeError):
+            return  # a name for type checkers alone
 
 
 def _data_docs(name: str, value: Any) -> list[str]:
@@ -311,6 +325,7 @@ def _exists(name: str) -> bool:
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-before-process-signature", _named_types)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)

@@ -93,7 +93,8 @@ def test_both_grow_with_the_rounds_and_no_faster_R4(work: str) -> None:
         run = session.dump if work == "dump" else partial(Session.load, dump)
         entered.append(functions_entered(run).total())
     assert entered[2] - entered[1] == entered[1] - entered[0]
-    assert (entered[2] - entered[1]) / 20 <= 55
+    # Python 3.10 enters a function for each comprehension. The rules would enter 600 more.
+    assert (entered[2] - entered[1]) / 20 <= 85
 
 
 def test_what_is_found_bit_by_bit_is_what_is_found_at_once_K5() -> None:

@@ -117,6 +117,14 @@ def finish_of(stop_reason: str | None) -> FinishReason:
     return _FINISH.get(stop_reason, "unknown") if stop_reason is not None else "unknown"
 
 
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+
 def usage_of(usage: Any) -> Usage:
     """The token counts of a `usage` object; whatever is missing, null or no number is 0.
 
@@ -125,9 +133,10 @@ def usage_of(usage: Any) -> Usage:
     """
     if not isinstance(usage, dict):
         return Usage()
-    read = _read_count(usage.get("cache_read_input_tokens"))
-    written = _read_count(usage.get("cache_creation_input_tokens"))
-    fresh, output = _read_count(usage.get("input_tokens")), _read_count(usage.get("output_tokens"))
+    # As `_read_count`, without entering it for each.
+    fresh, output, read, written = [
+        count if type(count) is int and count > 0 else 0 for count in map(usage.get, _COUNTS)
+    ]
     details = usage.get("output_tokens_details")
     thinking = _read_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
     counted = Usage(

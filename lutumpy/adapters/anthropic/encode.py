@@ -241,8 +241,10 @@ class MessagesEncoder:
         elif self._last != "nothing":
             if self._held_system:
                 messages.append(encode_message("system", self._make_content(self._held_system)))
-            messages += [message for message, _ in self.said.pending]
-            messages += [carry_reminder(text) for text in self.said.reminders]
+            if self.said.pending:
+                messages += [message for message, _ in self.said.pending]
+            if self.said.reminders:
+                messages += [carry_reminder(text) for text in self.said.reminders]
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message "

@@ -77,8 +77,9 @@ SCRIPT = [
             Call("convert", {"amount": 1740, "source": "NOK", "target": "EUR"}),
             Call("convert", {"amount": 23730, "source": "JPY", "target": "EUR"}),
         ],
+        usage=(15, 25),
     ),
-    Reply(text="The one from Tokyo is cheaper: 140 against 150 euros."),
+    Reply(text="The one from Tokyo is cheaper: 140 against 150 euros.", usage=(25, 14)),
 ]
 
 

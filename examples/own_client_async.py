@@ -90,8 +90,9 @@ SCRIPT = [
             Call("divide", {"dividend": 7, "divisor": 2}),
             Call("divide", {"dividend": 1, "divisor": 0}),
         ],
+        usage=(15, 20),
     ),
-    Reply(text="7 / 2 is 3.5, and 1 / 0 has no value."),
+    Reply(text="7 / 2 is 3.5, and 1 / 0 has no value.", usage=(20, 10)),
 ]
 
 

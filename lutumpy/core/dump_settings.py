@@ -15,6 +15,7 @@ from lutumpy.plain import json_values
 
 __all__ = ["dump_origin", "dump_settings", "load_origin", "load_settings"]
 
+_ORIGIN_FIELDS = frozenset({"host", "model", "prefix"})
 _FORMATS: Mapping[str, type[Lark] | type[Regex]] = {"lark": Lark, "regex": Regex}
 
 
@@ -26,6 +27,15 @@ def dump_origin(origin: TurnOrigin) -> dict[str, Any]:
 
 def load_origin(api: str, data: Any) -> TurnOrigin:
     """The origin of a turn. Raises `TranscriptError` if the data isn't one."""
+    if type(data) is dict and data.keys() <= _ORIGIN_FIELDS:
+        host, model, prefix = data.get("host"), data.get("model"), data.get("prefix")
+        # Each turn has one, and a function for each field would be most of what loading it costs.
+        if (
+            (host is None or type(host) is str)
+            and (model is None or type(model) is str)
+            and (prefix is None or type(prefix) is str)
+        ):
+            return TurnOrigin(api, host, model, prefix)
     fields = _expect(data, dict, "origin")
     texts = {name: _optional_text(fields, name) for name in ("host", "model", "prefix")}
     if unknown := sorted(fields.keys() - texts.keys()):

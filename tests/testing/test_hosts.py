@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import anthropic
@@ -18,7 +19,19 @@ ANY: list[Any] = []
 
 def client_at(server: WireServer, host: str = "") -> openai.OpenAI:
     at = server.at(host) if host else server
-    return openai.OpenAI(base_url=at.openai_base_url, api_key="k", max_retries=0)
+    client = openai.OpenAI(base_url=at.openai_base_url, api_key="k", max_retries=0)
+    OPEN.append(client)
+    return client
+
+
+OPEN: list[openai.OpenAI] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def conversation(**more: Any) -> list[Any]:

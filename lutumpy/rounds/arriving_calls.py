@@ -29,12 +29,12 @@ class ArrivingCall:
     __slots__ = ("event", "final_id", "kind", "name", "pieces", "provider_id")
 
     def __init__(self) -> None:
-        self.provider_id = ""
-        self.name = ""
-        self.kind = "function"
+        self.provider_id: str = ""
+        self.name: str = ""
+        self.kind: str = "function"
         self.pieces: list[str] = []
         self.event: type[ToolCallDelta | InvalidToolCallDelta] | None = None
-        self.final_id = ""
+        self.final_id: str = ""
 
 
 class ArrivingCalls:

@@ -142,7 +142,9 @@ class ApiServer:
         self.place: HostPlace = HostPlace()
         self._prompts = PromptCache()
         binding = getattr(self.rules, "reasoning_binding", None)
-        self.reasoning = None if binding is None else ReasoningMemory(binding())
+        self.reasoning: ReasoningMemory | None = (
+            None if binding is None else ReasoningMemory(binding())
+        )
 
     # --- Where it listens ------------------------------------------------------------------------
 

@@ -29,9 +29,9 @@ class Exchange:
     """One request on its way to an answer."""
 
     def __init__(self, target: Target, number: int, request: Request) -> None:
-        self.target = target
+        self.target: Target = target
         self.server: ApiServer = target.server
-        self.number = number
+        self.number: int = number
         self.request = request
         self.request_id: str = f"req_{number:024d}"
         self.failures: Api = self.server.failures_of(target.way)

@@ -392,7 +392,7 @@ class Block(OpenBlock):
             return pos
         beginning = ends.beginning(text, pos)
         self._take(text, pos, beginning)
-        self.waiting = beginning < len(text)
+        self.waiting: bool = beginning < len(text)
         return beginning
 
     def _break(self) -> None:
@@ -418,9 +418,9 @@ class Block(OpenBlock):
 
     def _close_whole(self) -> None:
         self.closed = True
-        self.returned = "".join(self._undecided)
+        self.returned: str = "".join(self._undecided)
         self.calls = read_whole("".join(self.raw), self._values, self._tags.form)
-        self.is_empty = not self.calls
+        self.is_empty: bool = not self.calls
 
     def _close_behind_text(self) -> None:
         """Close it behind text that holds no `JSON_MARK`."""
@@ -441,14 +441,16 @@ class Block(OpenBlock):
             self.calls = [ParsedCall(name, "", "truncated", cut_detail(name))]
 
     def _close_broken(self) -> None:
-        self.closed = True
+        self.closed: bool = True
         raw = "".join(self.raw)
         end = self._body_end if self._body_end >= 0 else len(raw)
         if self._values:
             self.calls = read_broken(raw, self._values, end, self._tags.form)
         else:
             body = raw[len(self._tags.syntax.start) : end].strip()
-            self.calls = [ParsedCall(self._bare_name or "", body, "malformed", self._problem)]
+            self.calls: list[ParsedCall] = [
+                ParsedCall(self._bare_name or "", body, "malformed", self._problem)
+            ]
 
     # --- taking text -------------------------------------------------------------------------
 

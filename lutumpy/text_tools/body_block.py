@@ -116,17 +116,18 @@ class BodyBlock(OpenBlock):
             self.is_text = True
         else:
             self.calls = calls
-            self.is_empty = not calls
+            self.is_empty: bool = not calls
 
     def _end_as_text(self) -> None:
         """The block has ended, and is a text of the answer."""
-        self.closed = self.is_text = True
+        self.closed = True
+        self.is_text: bool = True
 
     def _end_with(self, calls: list[ParsedCall]) -> None:
         """The block has ended, with these calls."""
-        self.closed = True
-        self.calls = calls
+        self.closed: bool = True
+        self.calls: list[ParsedCall] = calls
 
     def _take_and_wait(self, text: str, pos: int, stop: int) -> int:
-        self.waiting = stop < len(text)
+        self.waiting: bool = stop < len(text)
         return self._take(text, pos, stop)

@@ -39,7 +39,7 @@ from lutumpy.core.items import (
     ResultBlock,
     TextPart,
 )
-from lutumpy.core.turn_settings import TurnSettings
+from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
@@ -93,9 +93,9 @@ class ResponsesEncoder(HistoryEncoder):
         super().__init__(_CALL_IDS, MAX_CALL_ID, destination)
         self._carriers = carriers
         self._says_changes = spelling is not None
-        self.binds = carriers.binds
+        self.binds: bool = carriers.binds
         self.said: SaidSettings = SaidSettings(spelling or ResponsesSpelling(NO_CARRIERS))
-        self.in_force = self.said.in_force
+        self.in_force: SettingsInForce = self.said.in_force
         self._item_ids: set[str] = set()
         self.loaded: set[str] = set()
         # Of the last turn, by call id: who made the call, if its output has to repeat that. A

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,9 @@ async def test_it_tells_what_happened_in_each_round(provider: str) -> None:
     assert (
         "decoded    call_5  TrackParcel(carrier='north', number='NP-77')" in lines
     )  # the model corrected itself
-    assert "tokens     100 in, 95 out, in 5 requests" in lines
+    # The server counts what it was sent: no API is sent nothing, or ten times as much as another.
+    (tokens,) = re.findall(r"^tokens     (\d+) in, 95 out, in 5 requests$", report, re.MULTILINE)
+    assert 2_000 < int(tokens) < 4_000
     assert max(map(len, lines)) <= 100
     assert report.isascii()
 

@@ -104,7 +104,8 @@ def test_the_value_is_a_copy_that_nobody_can_change() -> None:
     assert hash(part) == hash(RawPart(ANTHROPIC, FOUND))
     assert part != RawPart(ANTHROPIC, FOUND, "said")
     assert pickle.loads(pickle.dumps(part)) == copy.deepcopy(part) == part
-    assert eval(repr(part), {"RawPart": RawPart}) == part
+    # What a provider sent isn't shown.
+    assert repr(part).startswith("<RawPart of anthropic_messages '[search_result left out: ")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from lutumpy import (
 )
 from lutumpy.demo.shop import _HelpDesk
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import ToolResults
+from lutumpy.models import ToolResults, Usage
 from lutumpy.streaming import TurnStream
 
 __all__ = ["Report"]
@@ -131,7 +131,7 @@ class Report:
             "committed",
             [f"the turn and a result for each call; {len(session.transcript)} items so far"],
         )
-        self.field("tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out"])
+        self.field("tokens", [_describe_tokens(usage)])
 
     def finished(
         self, number: int, result: TurnResult, session: Session, body: Mapping[str, Any]
@@ -141,9 +141,7 @@ class Report:
         self.field("said", [result.text])
         self.field("finish", [result.finish_reason])
         usage = session.usage
-        self.field(
-            "tokens", [f"{usage.input_tokens} in, {usage.output_tokens} out, in {number} requests"]
-        )
+        self.field("tokens", [f"{_describe_tokens(usage)}, in {number} requests"])
         self.title("the last request, in outline")
         for name, value in body.items():
             if name in ("messages", "input", "contents"):
@@ -210,3 +208,8 @@ def _tool_names(value: Any) -> Iterator[str]:
 def _cut_line(text: str, width: int) -> str:
     text = " ".join(text.split("\n"))
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _describe_tokens(usage: Usage) -> str:
+    # Messages counts what a cache has read or kept beside its input.
+    return f"{usage.total_tokens - usage.output_tokens} in, {usage.output_tokens} out"

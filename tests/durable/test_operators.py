@@ -352,6 +352,7 @@ async def test_calls_of_unknown_outcome_are_listed_over_all_conversations(store:
 async def test_the_next_one_is_the_one_that_waited_longest(store: Any) -> None:
     for name in ("x/b", "x/a", "y/c"):
         await store.create(name, asked())
+        await anyio.sleep(0.005)  # clocks of databases tick in milliseconds
     assert await store.next(prefix="y/") == "y/c"
     assert [await store.next(), await store.next(), await store.next()] == ["x/b", "x/a", None]
     # What nobody claimed is given again.

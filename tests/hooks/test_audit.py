@@ -420,5 +420,6 @@ async def test_the_record_of_many_calls_costs_what_they_are_H6() -> None:
         plan.discard()
         return ran
 
+    await instructions(25)  # Python 3.12 counts nothing of code that it traces for the first time
     few = await instructions(25)
-    assert await instructions(200) < 8.5 * few
+    assert 0 < await instructions(200) < 8.5 * few

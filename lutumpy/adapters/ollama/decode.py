@@ -32,6 +32,7 @@ from lutumpy.core.items import (
     Block,
     CallBlock,
     FinishReason,
+    OpaqueBlock,
     ReasoningBlock,
     TextBlock,
     Usage,
@@ -233,7 +234,8 @@ class MessageReader:
     def _add_unknown(self, sent: dict[str, Any], found: CallBlock) -> None:
         self._sent_calls.append(sent)
         self.unknown_calls.add(len(self._blocks), found)
-        self._blocks.append(found)
+        # A call takes this place when it is settled; in a history, one without a result doesn't.
+        self._blocks.append(OpaqueBlock(found.kind))
 
     def settle_calls(self) -> None:
         """Put the calls of no known kind among the calls, when the answer has ended."""

@@ -423,9 +423,11 @@ def test_no_json_object_breaks_the_decoder(content: Any, fields: dict[str, Any],
         if isinstance(content, list)
         else []
     )
-    assert len(turn.calls) == len(expected)
+    # Beside these, what has an id and a name is a call of a kind that nobody knows (rule C8).
     sent = native(turn) if turn.native else []
-    for call in turn.calls:
+    known = [call for call in turn.calls if sent[call.position]["type"] == "tool_use"]
+    assert len(known) == len(expected)
+    for call in known:
         assert sent[call.position]["id"] == call.id
         assert sent[call.position]["name"] == call.name
         assert isinstance(sent[call.position]["input"], dict)

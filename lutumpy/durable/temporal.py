@@ -125,11 +125,20 @@ class _Temporal:
 
     async def run(self, ticket: CallTicket) -> ExecutionResult:
         from temporalio.client import WorkflowFailureError
+        from temporalio.exceptions import is_cancelled_exception
         from temporalio.service import RPCError, RPCStatusCode
 
         handle = await self._find_or_start(ticket)
         try:
-            return read_outcome(await handle.result(), ticket)
+            try:
+                outcome = await handle.result()
+            except WorkflowFailureError as error:
+                if ticket.effect == "once" or not is_cancelled_exception(error.cause):
+                    raise
+                # An earlier run has stopped it, and it was still ending: now it is begun again.
+                handle = await self._find_or_start(ticket)
+                outcome = await handle.result()
+            return read_outcome(outcome, ticket)
         except WorkflowFailureError as error:
             return lost(ticket, _why(error))
         except RPCError as error:

@@ -343,9 +343,12 @@ def canonical_arguments(text: str) -> str:
     import json
 
     try:
-        return json.dumps(
-            _canonical_numbers(parse_arguments(text)), sort_keys=True, separators=(",", ":")
-        )
+        value = parse_arguments(text)
+        written = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        # Whole numbers can only be written otherwise where there is one of these.
+        if ".0" not in written and "e+" not in written:
+            return written
+        return json.dumps(_canonical_numbers(value), sort_keys=True, separators=(",", ":"))
     except (ValueError, RecursionError):
         return text
 
@@ -360,7 +363,7 @@ def canonical(value: Any) -> str:
     import json
 
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    # Whole numbers that are written as such can only be missing where there is one of these.
+    # Whole numbers can only be written otherwise where there is one of these.
     if ".0" not in text and "e+" not in text:
         return text
     return json.dumps(_canonical_numbers(value), sort_keys=True, separators=(",", ":"))

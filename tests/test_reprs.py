@@ -28,7 +28,15 @@ from lutumpy import (
 )
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import LoopResult, run_tools_sync
-from lutumpy.models import CallBlock, Message, TextBlock, ToolResults, Usage
+from lutumpy.models import (
+    CallBlock,
+    Message,
+    TextBlock,
+    ToolOffering,
+    ToolResults,
+    ToolSpec,
+    Usage,
+)
 from lutumpy.plain.brief_repr import MOST, brief, brief_list
 from lutumpy.testing import Call, Reply, ScriptedModel, serve
 
@@ -189,6 +197,13 @@ def test_values_show_what_is_not_as_usual() -> None:
     turn = AssistantTurn("openai_chat", (), json.dumps({"secret": SECRET}).encode())
     assert repr(TurnResult(turn)) == "<TurnResult stop '' 0 tokens>"
     assert repr(LoopResult("", 0, Usage(), "budget")) == "<LoopResult budget '' 0 rounds 0 tokens>"
+
+
+def test_what_is_offered_is_named() -> None:
+    spec = ToolSpec("look", "Look a word up.", {"type": "object"})
+    assert repr(spec) == "<ToolSpec look>"
+    assert repr(ToolOffering((spec,))) == "<ToolOffering auto: look>"
+    assert repr(ToolOffering()) == "<ToolOffering auto: no tools>"
 
 
 def test_texts_are_cut_and_containers_counted() -> None:

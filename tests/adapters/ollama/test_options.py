@@ -13,13 +13,14 @@ class Contact(BaseModel):
     name: str
 
 
-def test_a_value_is_asked_for_and_a_parameter_taken_away_OR8() -> None:
+async def test_a_value_is_asked_for_and_a_parameter_taken_away_OR8() -> None:
     session = Session()
     session.push_user("Who?")
     with serve([Reply(text='{"name": "Ada"}')]) as server:
-        llm = OllamaChat("m", base_url=server.url)
-        turn = session.structured_turn(llm, Contact, extra={"keep_alive": "5m", "think": UNSET})
-        assert turn.collect_sync().value == Contact(name="Ada")
+        async with OllamaChat("m", base_url=server.url) as llm:
+            extra = {"keep_alive": "5m", "think": UNSET}
+            result = await session.structured_turn(llm, Contact, extra=extra).collect()
+        assert result.value == Contact(name="Ada")
         (request,) = server.requests
     assert request.body["format"]["type"] == "object"
     assert request.body["keep_alive"] == "5m"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from toy_api import Toy
 
-from lutumpy import AdapterError
+from lutumpy import UNSET, AdapterError
 from lutumpy.adapters.writing import HttpModel, StreamFormat
 from lutumpy.models import Transcript, TurnOptions
 from lutumpy.streaming import TextDelta
@@ -135,3 +135,10 @@ def test_the_same_with_an_event_loop(toy: str, server: Server) -> None:
 
     server.statuses = [500]
     assert (asyncio.run(ask()), len(server.asked)) == ("Twelve km", 2)
+
+
+def test_a_parameter_is_taken_away_OR8(toy: str, server: Server) -> None:
+    model = ToyOverHttp("t-1", base_url=server.url)
+    model.respond_sync(asked(), None, TurnOptions(None, None, {"talk": UNSET}))
+    model.close()
+    assert [body for _, body in server.asked] == [{"path": "/talk", "model": "t-1"}]

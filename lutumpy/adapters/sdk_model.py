@@ -7,11 +7,12 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 from lutumpy.adapters.recorded_streams import RecordingDecoder, RepeatedStream, RepeatedStreamSync
 from lutumpy.adapters.replies import SdkReply, reply_object
+from lutumpy.adapters.request_headers import Headers
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["RequestDefaults", "SdkModel", "host_of"]
+
+S = TypeVar("S")  # a stream, with an event loop or without
 
 
 class RequestDefaults(TypedDict, total=False):
@@ -237,45 +240,43 @@ class SdkModel(ABC):
         """One streamed request, sent when the stream is entered; the transcript isn't changed.
         Raises as `respond` does.
         """
-
-        record = RequestRecord()
-        body = self._body(transcript, offering, options, record, stream=True)
-        decoder = RecordingDecoder(self.stream_decoder(), record)
-        stream = self._transport.stream(body, decoder, record.headers)
-        if not self._may_repeat:
-            return stream
-
-        def repeat(error: AdapterError) -> ChunkStream | None:
-            again = self._record_without(error, record, options)
-            if again is None:
-                return None
-            body = self._body(transcript, offering, options, again, stream=True)
-            decoder.record = again
-            return self._transport.stream(body, decoder, again.headers)
-
-        return RepeatedStream(stream, repeat)
+        return self._open(self._transport.stream, RepeatedStream, transcript, offering, options)
 
     def open_stream_sync(
         self, transcript: Transcript, offering: ToolOffering | None, options: TurnOptions
     ) -> ChunkStreamSync:
         """The same without an event loop, through a sync client."""
+        return self._open(
+            self._transport.stream_sync, RepeatedStreamSync, transcript, offering, options
+        )
 
+    def _open(
+        self,
+        send: Callable[[bytes, StreamDecoder, Headers], S],
+        repeated: Callable[[S, Callable[[AdapterError], S | None]], S],
+        transcript: Transcript,
+        offering: ToolOffering | None,
+        options: TurnOptions,
+    ) -> S:
+        """A streamed request, with an event loop or without: `send` gives its stream, `repeated`
+        one that may be opened a second time.
+        """
         record = RequestRecord()
         body = self._body(transcript, offering, options, record, stream=True)
         decoder = RecordingDecoder(self.stream_decoder(), record)
-        stream = self._transport.stream_sync(body, decoder, record.headers)
+        stream = send(body, decoder, record.headers)
         if not self._may_repeat:
             return stream
 
-        def repeat(error: AdapterError) -> ChunkStreamSync | None:
+        def repeat(error: AdapterError) -> S | None:
             again = self._record_without(error, record, options)
             if again is None:
                 return None
             body = self._body(transcript, offering, options, again, stream=True)
             decoder.record = again
-            return self._transport.stream_sync(body, decoder, again.headers)
+            return send(body, decoder, again.headers)
 
-        return RepeatedStreamSync(stream, repeat)
+        return repeated(stream, repeat)
 
     @staticmethod
     @abstractmethod

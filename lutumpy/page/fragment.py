@@ -9,6 +9,7 @@ anything outside.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -89,8 +90,13 @@ def _list_facts(result: LoopResult[Any]) -> Facts:
 
 
 def _render(title: str, facts: Facts, steps: Sequence[Step], left_out: int) -> str:
-    style = (resources.files("lutumpy.page") / "templates" / "fragment.css").read_text("utf-8")
     template = load_templates().get_template("fragment.html.j2")
     return template.render(
-        title=title, facts=facts, steps=steps, left_out=left_out, style=Markup(style.strip())
+        title=title, facts=facts, steps=steps, left_out=left_out, style=_load_style()
     )
+
+
+@cache
+def _load_style() -> Markup:
+    style = (resources.files("lutumpy.page") / "templates" / "fragment.css").read_text("utf-8")
+    return Markup(style.strip())

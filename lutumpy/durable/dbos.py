@@ -61,6 +61,9 @@ _SHORTEST_PAUSE = 0.01
 _LONGEST_PAUSE = 1.0
 _PART_OF_TIME = 0.1
 _LOWEST_SQLITE = (3, 42)
+# How often a call is begun again whose worker was lost; the same as `max_attempts` of a loop. Its
+# hundred would let a tool that kills its process end a hundred workers.
+_MOST_RECOVERIES = 10
 _KEPT_OPEN = "the round stays open in the store, and the next run finds what was queued"
 
 
@@ -69,9 +72,10 @@ class DbosRunner:
 
     Each call is a workflow of its own, with the id `call:<key>`, which a second loop finds again. A
     worker that dies in the middle of a `once` call makes it `maybe_executed`; other calls are run
-    again. How many run at once, and at which rate, is set with `DBOS.register_queue`. DBOS recovers
-    the work of a killed worker when one with the same executor id and the same application version
-    is started, so give workers a fixed `executor_id` and `application_version`.
+    again, ten times at most, and are `failed` then. How many run at once, and at which rate, is set
+    with `DBOS.register_queue`. DBOS recovers the work of a killed worker when one with the same
+    executor id and the same application version is started, so give workers a fixed `executor_id`
+    and `application_version`.
 
     Cancelling the loop cancels its calls in DBOS, which lets a running step end: a `once` call that
     gave no result is `maybe_executed` then, and the next run resumes the others. Killing it leaves
@@ -253,7 +257,11 @@ def serve_dbos(tools: type[Toolset[Any]], dispatch: Dispatcher[Any]) -> None:
 
     work = partial(run_in_worker, tools=tools, dispatch=dispatch)
 
-    @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
+    @DBOS.workflow(
+        name=WORKFLOW,
+        max_recovery_attempts=_MOST_RECOVERIES,
+        serialization_type=WorkflowSerializationFormat.PORTABLE,
+    )
     async def run_call(data: dict[str, Any]) -> dict[str, Any]:
         ticket = CallTicket.load(data)
         begin, tool = DBOS.reserve_step(), DBOS.reserve_step()

@@ -143,10 +143,13 @@ async def _run_call(
     if known is not None:
         return as_execution_result(known)
     # The engine is asked before the marker is written: one that can't be reached leaves no trace.
-    is_new = ticket.effect == "once" and not await engine.has(ticket)
+    is_once = ticket.effect == "once"
+    is_new = is_once and not await engine.has(ticket)
     if is_new and not await journal.mark(ticket):
         result = lost(ticket, "The engine that should have run the tool knows nothing of it.")
     else:
+        if not is_once:
+            await journal.count_again(ticket)
         submitted[ticket.call_id] = ticket
         result = await engine.run(ticket)
     await journal.end(ticket, result)

@@ -68,9 +68,8 @@ class StoreJournal:
             if not await self.mark(ticket):
                 return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
             self._running[ticket.call_id] = ticket
-        elif self._conversation.claim.attempts > 1:
-            home = self._conversation
-            await count_try(home.store, home.claim, record_name(ticket))
+        else:
+            await self.count_again(ticket)
         return Begun(f"claim {self._conversation.claim.fence}")
 
     async def known(self, ticket: CallTicket) -> ToolResult | None:
@@ -91,6 +90,12 @@ class StoreJournal:
         """Insert the marker of a call; see `RoundJournal.mark`."""
         claim = self._conversation.claim
         return await self._conversation.store.begin(claim, record_name(ticket))
+
+    async def count_again(self, ticket: CallTicket) -> None:
+        """Count a call that is begun where a run of this round ended before; see `RoundJournal`."""
+        home = self._conversation
+        if home.claim.attempts > 1:
+            await count_try(home.store, home.claim, record_name(ticket))
 
     async def is_held(self) -> bool:
         """Whether the conversation is still this process's; its lease is renewed then."""

@@ -41,6 +41,13 @@ class RoundJournal(CallJournal, Protocol):
         """
         ...
 
+    async def count_again(self, ticket: CallTicket) -> None:
+        """Count that a call is begun, where an earlier run of its round didn't come to an end.
+
+        `begin` does so by itself. The counts tell which call a `Stuck` conversation is stuck at.
+        """
+        ...
+
     async def is_held(self) -> bool:
         """Whether the conversation is still this process's."""
         ...

@@ -168,6 +168,25 @@ def test_a_marked_call_that_the_engine_doesn_t_know_is_not_begun_P7(backend: str
     go(backend, main)
 
 
+def test_a_call_that_an_engine_begins_again_is_counted(backend: str) -> None:
+    async def main() -> None:
+        store, ledger = await new_store(), Ledger()
+        llm = Model(SCRIPT)
+        for number in range(3):  # a server that is set up anew each time
+            engine = Engine(ledger)
+            engine.is_lost = True
+            with pytest.raises(EngineError):
+                await make_loop(store, llm, ledger, runner=Runner(engine)).run(SCOPE)
+            claim = await store.claim(SCOPE)
+            assert isinstance(claim, Claim)
+            # The `once` call has its marker instead, and isn't begun again.
+            expected = {"tries:call:l1": number, "tries:call:s1": number} if number else {}
+            assert claim.tries == expected
+            await store.release(claim)
+
+    go(backend, main)
+
+
 def test_a_cancelled_run_stops_its_calls_and_records_what_may_have_run_P19(backend: str) -> None:
     async def main() -> None:
         store, ledger = await new_store(), Ledger()

@@ -14,6 +14,7 @@ except ImportError as _error:
         'install it with: python -m pip install ".[execution]" (in a clone)'
     ) from _error
 
+from lutumpy.execution.around import Around
 from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.journal import Begun, CallJournal
@@ -25,6 +26,7 @@ from lutumpy.plain.preview import preview
 from lutumpy.tools import IdempotencyKey
 
 __all__ = [
+    "Around",
     "Begun",
     "CallJournal",
     "CallReport",

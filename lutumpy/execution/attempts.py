@@ -31,9 +31,16 @@ import anyio
 import anyio.to_thread
 
 from lutumpy import ToolError
+from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.threads import ThreadJob
 
-__all__ = ["Attempt", "SlotHandover", "absorb_own_cancellation", "cancelled_from_outside"]
+__all__ = [
+    "Attempt",
+    "SlotHandover",
+    "absorb_own_cancellation",
+    "cancelled_from_outside",
+    "ends_everything",
+]
 
 
 class SlotHandover(NamedTuple):
@@ -62,10 +69,13 @@ class Attempt:
         began: Whether the tool's code was reached.
         thread_done: Set when the function returns that is still running in its thread; `None`
             when no function is.
+        concluded: The result that it came to, and why its output can't be used, where something
+            around the attempt was told of it; else `None`.
     """
 
     __slots__ = (
         "began",
+        "concluded",
         "error",
         "interrupted",
         "returned",
@@ -82,6 +92,7 @@ class Attempt:
         self.interrupted: bool = False
         self.began: bool = True
         self.thread_done: anyio.Event | None = None
+        self.concluded: tuple[ExecutionResult, str | None] | None = None
 
     async def run(self, code: Callable[[], Any], seconds: float) -> None:
         """Run async code in the event loop.
@@ -152,7 +163,7 @@ class Attempt:
         if isinstance(error, ToolError):
             self.error = error
             return False
-        if _ends_everything(error):
+        if ends_everything(error):
             self.error = error
             return True
         if cancelled_from_outside():
@@ -185,7 +196,7 @@ class Attempt:
             if inspect.iscoroutine(job.value):
                 job.value.close()
             return False
-        if job.error is not None and _ends_everything(job.error):
+        if job.error is not None and ends_everything(job.error):
             raise job.error
         self.returned, self.value, self.error = job.error is None, job.value, job.error
         return True
@@ -220,7 +231,7 @@ def _make_timeout(seconds: float) -> anyio.CancelScope:
     return anyio.CancelScope(deadline=anyio.current_time() + seconds)
 
 
-def _ends_everything(error: BaseException) -> bool:
+def ends_everything(error: BaseException) -> bool:
     """Whether this is an interrupt or exit, or a group that holds one."""
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         return True
@@ -228,4 +239,4 @@ def _ends_everything(error: BaseException) -> bool:
     if isinstance(error, Exception) or not callable(getattr(error, "subgroup", None)):
         return False
     inner: Any = getattr(error, "exceptions", ())
-    return any(_ends_everything(each) for each in inner)
+    return any(ends_everything(each) for each in inner)

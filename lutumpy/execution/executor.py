@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from lutumpy import ApprovalRequest, Selector, ToolMetadata
+from lutumpy.execution.around import Around
 from lutumpy.execution.dispatcher import Dispatcher, Runner
 from lutumpy.execution.journal import CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
@@ -47,6 +48,13 @@ class ToolExecutor:
             call before. See `CallJournal`.
         unresolved: Calls of unknown outcome from an earlier process, as its `unresolved` had them:
             no equal call is run until one is resolved.
+        around: Given a call and the number of the attempt from 1, before each attempt, once the
+            call has its slot; returns an async context manager, in which the attempt runs. It is
+            the place for rate limits, logs and traces of single calls. Waiting there doesn't count
+            for the tool's timeout. If entering it raises, the tool isn't started, and the call has
+            failed. What entering it gives is called with the `ExecutionResult` of the attempt,
+            where it can be called; and leaving it shows it what the tool raised. Nothing that it
+            does then changes the result.
 
     Raises:
         ValueError: A number is out of range; `TypeError` for what isn't a number or a selector.
@@ -54,6 +62,7 @@ class ToolExecutor:
     Attributes:
         report: The report of the latest run; an empty one before the first.
         journal: What `journal=` was given.
+        around: What `around=` was given.
     """
 
     def __init__(
@@ -69,11 +78,15 @@ class ToolExecutor:
         random: random_module.Random | None = None,
         journal: CallJournal | None = None,
         unresolved: Iterable[UnresolvedCall] = (),
+        around: Around | None = None,
     ) -> None:
         size = _check_count("max_concurrency", max_concurrency)
         self._slots = Slots(size, _limits_by_tool(limits or {}))
         self._unresolved = Unresolved(unresolved)
         self.journal: CallJournal | None = journal
+        if around is not None and not callable(around):
+            raise TypeError(f"around= takes a function, not {type(around).__name__}")
+        self.around: Around | None = around
         self._deduplicate = deduplicate
         self._scope = _check_scope(scope)
         self._backoff = Backoff(
@@ -149,6 +162,7 @@ class ToolExecutor:
             self._backoff,
             deduplicate=self._deduplicate,
             journal=self.journal if journal is None else journal,
+            around=self.around,
         )
         self.report = report
         return await work.execute()

@@ -39,6 +39,7 @@ from anyio.abc import TaskGroup
 
 from lutumpy import ApprovalRequest
 from lutumpy.execution import results
+from lutumpy.execution.around import Around, attempt_within
 from lutumpy.execution.attempts import (
     Attempt,
     SlotHandover,
@@ -100,6 +101,7 @@ class Run:
         backoff: How long retries wait.
         deduplicate: Whether equal calls are skipped.
         journal: Told of each call before it starts and after it has ended.
+        around: Gives what is entered around each attempt.
     """
 
     def __init__(
@@ -114,7 +116,9 @@ class Run:
         *,
         deduplicate: bool,
         journal: CallJournal | None = None,
+        around: Around | None = None,
     ) -> None:
+        self._around = around
         self._reports = reports
         self._runners = runners
         self._report = report
@@ -322,13 +326,21 @@ class Run:
             attempt = Attempt()
             try:
                 if is_async:
-                    await attempt.run(code, options.timeout)
+                    run = partial(attempt.run, code, options.timeout)
                 else:
-                    await attempt.run_in_thread(
+                    run = partial(
+                        attempt.run_in_thread,
                         code,
                         options.timeout,
                         self._thread_limiter(),
                         self._make_handover(waiting, report),
+                    )
+                if self._around is None:
+                    await run()
+                else:
+                    conclude = partial(self._result_of, report, attempt)
+                    await attempt_within(
+                        self._around, report.call, report.attempts, attempt, run, conclude
                     )
             except BaseException:
                 report.error = attempt.error
@@ -384,20 +396,26 @@ class Run:
         """Give a call the result of its last attempt, once the journal has it."""
         if attempt.interrupted:
             return  # `ExecutionReport.end` gives a result to all that a cancellation cuts off
-        call, attempts = report.call, report.attempts
-        latency = self._seconds_since_start() - (report.started or 0.0)
-        output_error: str | None = None
-        if attempt.returned:
-            result, output_error = results.returned(call, attempt.value, attempts, latency)
-        elif attempt.timed_out or attempt.error is None:
-            result = results.timed_out(call, attempts, latency, attempt.error, began=attempt.began)
-        else:
-            result, output_error = results.raised(
-                call, attempt.error, attempts, latency, began=attempt.began
-            )
+        concluded = attempt.concluded
+        if concluded is None:
+            concluded = self._result_of(report, attempt)
+        result, output_error = concluded
         if self._journal is not None:
             await self._journal.end(report, result)
         self._settle(report, result, output_error)
+
+    def _result_of(
+        self, report: CallReport, attempt: Attempt
+    ) -> tuple[ExecutionResult, str | None]:
+        """The result that an attempt comes to; and why its output can't be used, where it can't."""
+        call, attempts = report.call, report.attempts
+        latency = self._seconds_since_start() - (report.started or 0.0)
+        if attempt.returned:
+            return results.returned(call, attempt.value, attempts, latency)
+        if attempt.timed_out or attempt.error is None:
+            error, began = attempt.error, attempt.began
+            return results.timed_out(call, attempts, latency, error, began=began), None
+        return results.raised(call, attempt.error, attempts, latency, began=attempt.began)
 
     def _settle(
         self, report: CallReport, result: ExecutionResult, output_error: str | None = None

@@ -102,6 +102,10 @@ class Prepared(Generic[E]):
             PrefixChangedError: There is any, and the record says to send nothing then.
         """
         said, record = self.encoder.said, self._record
+        gone = said.bound.newly_left_out()
+        if gone:
+            record.tell_dropped([turn.turn for turn in gone])
+            record.settings = replace(record.settings or TurnSettings(), left_out=len(gone))
         misfit: int | None = None
         if binds:
             misfit = said.bound.first_misfit(beginning, self.encoder.entries)

@@ -142,6 +142,13 @@ class RequestRecord:
         self._says_anything = True
         self._dropped += tuple([DroppedReasoning(turn, reason, by) for turn in turns])
 
+    def tell_dropped(self, turns: Sequence[int]) -> None:
+        """The reasoning of these turns was dropped before, with what it was signed over (S4)."""
+        self._says_anything = True
+        self._dropped += tuple(
+            [DroppedReasoning(turn, "prefix_mismatch", "lutumpy") for turn in turns]
+        )
+
     def compare(
         self,
         sent: MutableMapping[Any, Any],

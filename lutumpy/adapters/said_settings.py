@@ -90,6 +90,11 @@ class Spelling(Protocol):
         """Whether tools that aren't offered may stay declared."""
         ...
 
+    @property
+    def defers(self) -> bool:
+        """Whether declared tools may be kept out of the prompt until a search has found them."""
+        ...
+
     def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
         """A change as an entry; `None` where there are no words for it."""
         ...
@@ -207,6 +212,26 @@ class SaidSettings:
             return carried
         return carried._replace(words=tuple(words_of(settings)))
 
+    def take(self, settings: TurnSettings, entries: list[bytes]) -> None:
+        """Take what a turn has recorded: it is said before that turn, or the conversation starts
+        again.
+
+        Args:
+            settings: The record.
+            entries: The encoded entries.
+        """
+        if settings.deferred and not self.spelling.defers:
+            settings = _without_deferred(settings)
+        if self.base is None:
+            if settings.is_base:
+                self.note(self.begin(settings))
+            return
+        carried = self.carry(settings)
+        if carried is None:
+            self.start_again(settings, entries)
+        else:
+            self.add(carried, settings)
+
     def begin(self, settings: TurnSettings) -> Carried:
         """Take the first record: its tools are those of every request.
 
@@ -301,6 +326,18 @@ class SaidSettings:
 
     def _leave_out(self, what: str, why: str) -> None:
         self.unread.append(tell_left_out(self.destination, self.turns, what, why))
+
+
+def _without_deferred(settings: TurnSettings) -> TurnSettings:
+    """A record where no tool can be deferred: what a search has to find first isn't there."""
+    late = frozenset(settings.deferred)
+    return replace(
+        settings,
+        defined=tuple([spec for spec in settings.defined if spec.name not in late]),
+        added=tuple([name for name in settings.added if name not in late]),
+        removed=tuple([name for name in settings.removed if name not in late]),
+        deferred=(),
+    )
 
 
 def new_description(before: ToolSpec, after: ToolSpec) -> str | None:

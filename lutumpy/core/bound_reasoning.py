@@ -39,18 +39,22 @@ class SignedTurn:
         prefix: The digest that its reasoning was signed over; `None` where that isn't known, as for
             a history that was read.
         is_left_out: Whether its reasoning is left out of every request.
+        is_told: Whether the record of a later turn says so.
     """
 
-    __slots__ = ("entry", "is_left_out", "prefix", "turn")
+    __slots__ = ("entry", "is_left_out", "is_told", "prefix", "turn")
 
     def __init__(self, entry: int, turn: int, prefix: str | None, is_left_out: bool) -> None:
         self.entry: int = entry
         self.turn: int = turn
         self.prefix: str | None = prefix
         self.is_left_out: bool = is_left_out
+        self.is_told: bool = False
 
     def copy(self) -> SignedTurn:
-        return SignedTurn(self.entry, self.turn, self.prefix, self.is_left_out)
+        twin = SignedTurn(self.entry, self.turn, self.prefix, self.is_left_out)
+        twin.is_told = self.is_told
+        return twin
 
 
 class BoundReasoning:
@@ -79,13 +83,21 @@ class BoundReasoning:
         return twin
 
     def add(self, entry: int, turn: int, prefix: str | None, *, is_left_out: bool = False) -> None:
-        """Note a turn with signed reasoning."""
+        """Note a turn with signed reasoning.
+
+        Args:
+            entry: Its first entry, or the one that follows where it has none.
+            turn: Its index among the turns of the transcript.
+            prefix: The digest that its reasoning was signed over, where that is known.
+            is_left_out: Its reasoning was dropped together with what it was signed over (rule S4).
+        """
         self.signed.append(SignedTurn(entry, turn, prefix, is_left_out))
 
     def forget_from(self, entry: int) -> None:
         """Entries from this one on have been changed: their digests are worked out again."""
         del self._chain[entry + 1 :]
-        self._fits = (b"", 0)
+        if self.signed and self.signed[-1].entry > entry:
+            self._fits = (b"", 0)
 
     def digest(self, beginning: bytes, entries: Sequence[bytes], kept: int) -> str:
         """The digest of a prefix: of a request's beginning and all these entries.
@@ -135,9 +147,20 @@ class BoundReasoning:
             Those of them that still had theirs.
         """
         chosen = self.signed[len(self.signed) - count :] if count else []
+        for turn in chosen:
+            turn.is_told = True
         found = [turn for turn in chosen if not turn.is_left_out]
         for turn in found:
             turn.is_left_out = True
+        return found
+
+    def newly_left_out(self) -> list[SignedTurn]:
+        """The last turns, if their reasoning was dropped and no request has told so yet."""
+        found: list[SignedTurn] = []
+        for turn in reversed(self.signed):
+            if not turn.is_left_out or turn.is_told:
+                break
+            found.insert(0, turn)
         return found
 
     def _chain_at(self, entries: Sequence[bytes], count: int) -> bytes:

@@ -61,9 +61,17 @@ class MessagesSpelling:
         default_effort: `high` is what a request without any has [documentation: "Effort"].
         says_output: Never: the format is a field, which binds nothing.
         keeps_withdrawn: Whether tools that aren't offered may stay declared.
+        defers: Tools may be kept out of the prompt until a search has found them.
     """
 
-    __slots__ = ("_carriers", "default_effort", "keeps_withdrawn", "says_effort", "says_output")
+    __slots__ = (
+        "_carriers",
+        "default_effort",
+        "defers",
+        "keeps_withdrawn",
+        "says_effort",
+        "says_output",
+    )
 
     def __init__(self, carriers: Carriers) -> None:
         self._carriers = carriers
@@ -71,6 +79,7 @@ class MessagesSpelling:
         self.default_effort: str | None = "high"
         self.says_output: bool = False
         self.keeps_withdrawn: bool = carriers.tools
+        self.defers: bool = True
 
     def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
         """A change as a message; `None` where this model has no words for it at its host."""

@@ -375,15 +375,7 @@ class MessagesEncoder:
                 said.headers[CLEAR_AT] = None
         if settings.left_out and api == API:
             self.leave_out(settings.left_out)
-        if said.base is None:
-            if settings.is_base:
-                said.note(said.begin(settings))
-            return
-        carried = said.carry(settings)
-        if carried is None:
-            said.start_again(settings, self.entries)
-        else:
-            said.add(carried, settings)
+        said.take(settings, self.entries)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
@@ -404,7 +396,9 @@ class MessagesEncoder:
         said, origin = self.said, turn.origin
         # Most turns are of the very host that gets the request.
         is_at_home = origin is not None and origin.host == said.host is not None
-        if turn.api == API and (self._needs_record or not is_at_home):
+        if turn.reasoning_dropped and turn.signed and turn.api == API:
+            said.bound.add(len(self.entries), said.turns, None, is_left_out=True)
+        elif turn.api == API and (self._needs_record or not is_at_home):
             turn = said.without_unreadable(turn, self._needs_record)
         if turn.verbatim is not None and turn.verbatim.api == API:
             before = len(self.entries)

@@ -21,7 +21,7 @@ from lutumpy.adapters.sdk_body import (
     checked_transcript,
     history_list,
 )
-from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel, host_of
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
@@ -102,6 +102,12 @@ class BedrockConverse(SdkModel):
 
     def _make_transport(self, **connection: Any) -> BotoTransport:
         return BotoTransport(**connection)
+
+    def _find_host(self) -> str | None:
+        client = self._transport.client()
+        if client is None:
+            return None
+        return host_of(getattr(getattr(client, "meta", None), "endpoint_url", None))
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether a request with these parameters may require a tool call: Claude's thinking with a

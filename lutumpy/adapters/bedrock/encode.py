@@ -11,6 +11,10 @@ Each item is encoded once, when the transcript hands it over; a request joins wh
 #
 # Beside results some models take nothing (Llama, Mistral); a word of the assistant's stands between
 # for them. Claude wants its own reasoning signed; that of other models isn't sent to it.
+#
+# Newer Claudes bind reasoning to what stands before it (`said.bound`). A message that grows is
+# hashed again, and an answer that is put behind other words of the assistant's fits nowhere: its
+# digest was made for the beginning of a message.
 
 from __future__ import annotations
 
@@ -18,8 +22,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.bedrock.cache import POINT, mark_message
+from lutumpy.adapters.bedrock.carriers import ConverseSpelling, without_reasoning
 from lutumpy.adapters.bedrock.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
+from lutumpy.adapters.destination import ANYWHERE, Destination
+from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -34,12 +41,17 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.tool_specs import SEARCH_CALL
-from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.bedrock.limits import CALL_ID, MAX_CALL_ID, MAX_NAME, NAME
-from lutumpy.rules.bedrock.models import is_claude, keeps_results_alone
+from lutumpy.rules.bedrock.models import (
+    binds_reasoning,
+    is_claude,
+    keeps_results_alone,
+    needs_record,
+    takes_tool_changes,
+)
 
 __all__ = ["ConverseEncoder", "Dialect", "dialect_of"]
 
@@ -47,6 +59,8 @@ _OPENING = "(The beginning of this conversation is left out.)"
 """What the user says before an answer with which a conversation begins: the user speaks first."""
 _BETWEEN = "(The results are noted.)"
 """What the assistant says between results and a user's message, for models that keep them apart."""
+_MOVED = "moved"
+"""Stands for the digest of an answer behind other words of the assistant's: none is equal to it."""
 _SHOWN = "The document:"
 """The text that a document wants beside it."""
 
@@ -58,17 +72,30 @@ class Dialect(NamedTuple):
         alone: Results stand alone in their message.
         signs: It takes no reasoning without its signature.
         blanks: It takes texts of white space.
+        changes: System messages may withdraw declared tools, and offer them again.
+        binds: Its reasoning is bound to what was sent before.
+        needs_record: It takes no reasoning of models that bind none.
     """
 
     alone: bool
     signs: bool
     blanks: bool
+    changes: bool = False
+    binds: bool = False
+    needs_record: bool = False
 
 
 def dialect_of(model: str | None) -> Dialect:
     """What a model takes; of one that isn't known, what most take."""
     claude = is_claude(model)
-    return Dialect(keeps_results_alone(model) is True, claude is True, claude is not False)
+    return Dialect(
+        keeps_results_alone(model) is True,
+        claude is True,
+        claude is not False,
+        takes_tool_changes(model),
+        binds_reasoning(model),
+        needs_record(model),
+    )
 
 
 class ConverseEncoder:
@@ -76,8 +103,11 @@ class ConverseEncoder:
 
     Args:
         dialect: What the model takes.
+        destination: Who gets the requests.
 
     Attributes:
+        entries: The messages.
+        said: What they say of settings, and which reasoning is bound to them.
         holds_calls: Whether there are calls or results, beside which a request needs tools.
     """
 
@@ -85,24 +115,23 @@ class ConverseEncoder:
         "_dialect",
         "_ids",
         "_last",
-        "_messages",
         "_names",
         "_original",
         "_role",
         "_stable",
         "_system",
         "_system_read",
+        "entries",
         "holds_calls",
-        "in_force",
+        "said",
     )
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, destination: Destination = ANYWHERE) -> None:
         self._dialect = dialect
-        # What turns have recorded of tools, output format and effort.
-        self.in_force: SettingsInForce = SettingsInForce()
+        self.said: SaidSettings = SaidSettings(ConverseSpelling(dialect.changes), destination)
         self._system_read: bytes = b""
         self._system: list[str] = []
-        self._messages: list[bytes] = []
+        self.entries: list[bytes] = []
         # What the last message is: whose, whether it is a result's, and whether it was read.
         self._role = ""
         self._last = "nothing"
@@ -116,10 +145,10 @@ class ConverseEncoder:
 
     def copy(self) -> ConverseEncoder:
         twin = ConverseEncoder(self._dialect)
-        twin.in_force = self.in_force.copy()
+        twin.said = self.said.copy()
         twin._system_read = self._system_read
         twin._system = self._system.copy()
-        twin._messages = self._messages.copy()
+        twin.entries = self.entries.copy()
         twin._role = self._role
         twin._last = self._last
         twin._original = self._original
@@ -136,16 +165,38 @@ class ConverseEncoder:
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
-                self.in_force.apply(item.settings)
+                if item.settings.left_out and item.api == API:
+                    self.leave_out(item.settings.left_out)
+                self.said.take(item.settings, self.entries)
             self._add_turn(item)
+            self.said.turns += 1
         else:
             self._add_results(item)
 
     # --- reading ----------------------------------------------------------------------------------
 
     def _position(self) -> tuple[int, int, bytes]:
-        last = self._messages[-1] if self._messages else b""
-        return len(self._system), len(self._messages), last
+        last = self.entries[-1] if self.entries else b""
+        return len(self._system), len(self.entries), last
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last answer wants to go on: none does on this API."""
+        return False
+
+    @property
+    def permanent(self) -> int | None:
+        """How many messages stay as they are in later requests; `None` for all."""
+        if self._stable is None:
+            return None
+        _, count, last = self._stable
+        has_grown = count > 0 and self.entries[count - 1] != last
+        return count - has_grown
+
+    @property
+    def system_place(self) -> tuple[bytes, int]:
+        """What tells one `system` of this conversation from a longer one."""
+        return self._system_read, len(self._system)
 
     def system(self, *, cached: bool = False) -> bytes:
         """The `system` of a request, or `b""`.
@@ -173,7 +224,7 @@ class ConverseEncoder:
         _, count, last = self._position() if self._stable is None else self._stable
         for index in range(count - 1, -1, -1):
             stable = last if index == count - 1 else messages[index]
-            if json_values.decode(stable).get("role") == "user":
+            if stable and json_values.decode(stable).get("role") == "user":
                 marked = mark_message(messages[index], stable, only_behind_text=only_behind_text)
                 if marked is not None:
                     messages[index] = marked
@@ -191,23 +242,26 @@ class ConverseEncoder:
                 "there is nothing to answer: the transcript ends with the assistant, and Converse "
                 "isn't known to take the beginning of an answer; push a user message first"
             )
-        if not self._messages:
+        if not self.entries:
             raise TranscriptError(
                 "there is nothing to answer: a request of Converse needs a user message beside the "
                 "system's"
             )
-        return self._messages.copy()
+        messages = self.entries.copy()
+        if self.said.pending:
+            messages += [message for message, _ in self.said.pending]
+        return messages
 
     def history(self) -> bytes:
         """The JSON array of everything encoded so far, whatever it ends with."""
-        return b"[" + b",".join(self._messages) + b"]"
+        return b"[" + b",".join([entry for entry in self.entries if entry]) + b"]"
 
     # --- messages, one after another --------------------------------------------------------------
 
     def _append(self, role: str, blocks: list[dict[str, Any]], last: str) -> None:
         if not blocks:
             return
-        if role == "assistant" and not self._messages:
+        if role == "assistant" and not self.entries:
             self._write("user", encode(text_blocks([_OPENING])))
         if self._dialect.alone and last == "user" and self._last == "results":
             self._write("assistant", encode(text_blocks([_BETWEEN])))
@@ -218,26 +272,36 @@ class ConverseEncoder:
             self._write(role, content)
         self._last = last
 
+    def _say_pending(self) -> None:
+        """Put what was said anew before the answer that follows."""
+        for message, _ in self.said.pending:
+            self.said.places.append(len(self.entries))
+            self.entries.append(message)
+        self.said.pending = []
+
     def _write(self, role: str, content: bytes) -> None:
-        self._messages.append(b'{"role":"%b","content":%b}' % (role.encode(), content))
+        if role == "assistant" and self.said.pending:
+            self._say_pending()
+        self.entries.append(b'{"role":"%b","content":%b}' % (role.encode(), content))
         self._role, self._original = role, False
 
     def _extend(self, content: bytes) -> None:
         """More blocks for the last message."""
-        last = self._messages[-1]
+        last = self.entries[-1]
+        self.said.bound.forget_from(len(self.entries) - 1)
         if self._original:
             message = json_values.decode(last)
             content_before = message.get("content")
             held = content_before if isinstance(content_before, list) else []
-            self._messages[-1] = encode(
-                {**message, "content": [*held, *json_values.decode(content)]}
-            )
+            self.entries[-1] = encode({**message, "content": [*held, *json_values.decode(content)]})
         else:
-            self._messages[-1] = last[:-2] + b"," + content[1:] + b"}"
+            self.entries[-1] = last[:-2] + b"," + content[1:] + b"}"
 
     def _append_original(self, entries: Iterable[bytes], role: str, last: str) -> None:
+        if role == "assistant" and self.said.pending:
+            self._say_pending()
         for entry in entries:
-            self._messages.append(entry)
+            self.entries.append(entry)
             self._role, self._last, self._original = role, last, True
             self.holds_calls = self.holds_calls or b'"toolUse' in entry or b'"toolRes' in entry
 
@@ -273,6 +337,15 @@ class ConverseEncoder:
     # --- answers ----------------------------------------------------------------------------------
 
     def _add_turn(self, turn: AssistantTurn) -> None:
+        said, origin = self.said, turn.origin
+        # Most turns are of the very host that gets the request.
+        is_at_home = origin is not None and origin.host == said.host is not None
+        needs_record = self._dialect.needs_record
+        if turn.reasoning_dropped and turn.signed and turn.api == API:
+            said.bound.add(len(self.entries), said.turns, None, is_left_out=True)
+        elif turn.api == API and (needs_record or not is_at_home):
+            turn = said.without_unreadable(turn, needs_record)
+        follows_assistant = self._role == "assistant"
         if turn.verbatim is not None and turn.verbatim.api == API:
             entries = [
                 kept
@@ -280,10 +353,34 @@ class ConverseEncoder:
                 if (kept := self._without_reasoning(entry, turn))
             ]
             self._append_original(entries, "assistant", "turn")
+            if entries:
+                self._note_reasoning(turn, len(self.entries) - len(entries))
             return
-        blocks = self._own_blocks(turn) if turn.api == API else self._translate(turn)
+        is_own = turn.api == API
+        blocks = self._own_blocks(turn) if is_own else self._translate(turn)
         self.holds_calls = self.holds_calls or any("toolUse" in block for block in blocks)
         self._append("assistant", blocks, "turn")
+        if is_own and blocks:
+            self._note_reasoning(turn, len(self.entries) - 1, is_moved=follows_assistant)
+
+    def _note_reasoning(self, turn: AssistantTurn, place: int, *, is_moved: bool = False) -> None:
+        """Note the message at a place as a turn, if that has signed reasoning which is sent.
+
+        Args:
+            turn: The turn.
+            place: Its first message.
+            is_moved: Other words of the assistant's stand before it in that message.
+        """
+        if turn.signed and not turn.reasoning_dropped:
+            prefix = turn.origin.prefix if turn.origin is not None else None
+            known = _MOVED if prefix is not None and is_moved else prefix
+            self.said.bound.add(place, self.said.turns, known)
+
+    def leave_out(self, count: int) -> None:
+        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
+        for turn in self.said.bound.leave_out_last(count):
+            self.entries[turn.entry] = without_reasoning(self.entries[turn.entry])
+            self.said.rewrites |= {("reasoning", turn.turn)}
 
     def _without_reasoning(self, entry: bytes, turn: AssistantTurn) -> bytes:
         if not turn.reasoning_dropped:

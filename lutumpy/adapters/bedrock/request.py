@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 from lutumpy.adapters.bedrock.cache import POINT, FreePoints
 from lutumpy.adapters.bedrock.decode import API
-from lutumpy.adapters.bedrock.encode import ConverseEncoder, dialect_of
+from lutumpy.adapters.bedrock.encode import ConverseEncoder, Dialect, dialect_of
 from lutumpy.adapters.bedrock.offer import PLACEHOLDER, tool_choice, tools
 from lutumpy.adapters.cache_option import Cache
+from lutumpy.adapters.destination import destination_of
+from lutumpy.adapters.prepared import prepare
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields
-from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import UNSET, without_unset
@@ -22,6 +24,8 @@ from lutumpy.rules.bedrock.messages import thinking_of
 from lutumpy.rules.bedrock.models import family, is_claude, takes_cache_points, takes_cached_tools
 
 __all__ = ["check_forced", "encoder_of", "request_fields"]
+
+_PLACEHOLDER = encode(PLACEHOLDER)
 
 
 def request_fields(
@@ -52,6 +56,7 @@ def request_fields(
         TranscriptError: there is nothing to answer.
         InvalidToolConstraints: the API, or this model, is known to refuse the offer.
         DeclarationError: a tool asks for strict, and its schema has no strict form.
+        PrefixChangedError: reasoning would be lost, and the record says to send nothing then.
     """
     settings: dict[str, Any] = {}
     if max_output_tokens is not None:
@@ -66,9 +71,20 @@ def request_fields(
         fields["inferenceConfig"] = encode(without_unset({**settings, **(requested or {})}))
     if transcript.dropped:
         transcript.refuse_dropped()
-    encoder = encoder_of(transcript, model)
-    record_settings(record, encoder.in_force, offering)
+    dialect, key, make_encoder = encoding_for(model, record.host)
+    prepared = prepare(transcript.encoded(key, make_encoder), transcript, offering, record)
+    encoder, declared = prepared.encoder, prepared.declared
+    listed = _listed(declared, bool(strict), extra, encoder.holds_calls)
+    if encoder.said.bound.signed:
+        beginning = _bound_beginning(listed, encoder)
+        encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     system, messages = encoder.system(), encoder.messages()
+    if prepared.closing.entry:
+        messages.append(prepared.closing.entry)
+    head = {"tools": listed, "system": encoder.system_place}
+    prepared.finish(
+        messages.copy(), encoder.permanent, head, lambda: _bound_beginning(listed, encoder)
+    )
     free = None
     if cache is not None and takes_cache_points(model) is not False:
         free = FreePoints(extra, messages, system)
@@ -84,10 +100,11 @@ def request_fields(
     if system:
         fields["system"] = system
     cached = free is not None and free.left > 0 and takes_cached_tools(model) is not False
-    config = _tool_config(offering, model, bool(strict), extra, encoder.holds_calls, cached)
+    config = _tool_config(offering, listed, model, extra, cached)
     if config:
         fields["toolConfig"] = config
-    fields["messages"] = messages
+    # Only what was rewritten has left an empty place.
+    fields["messages"] = [m for m in messages if m] if encoder.said.rewrites else messages
     for name, value in extra.items():
         if value is UNSET:
             fields.pop(name, None)
@@ -115,18 +132,49 @@ def _with_effort(effort: str, model: str | None, extra: Mapping[str, Any]) -> Ma
     return {**extra, "additionalModelRequestFields": {**own, **(requested or {})}}
 
 
-def _tool_config(
-    offering: ToolOffering | None,
-    model: str | None,
-    strict: bool,
-    extra: Mapping[str, Any],
-    needed: bool,
-    cached: bool,
-) -> bytes:
-    """The `toolConfig`: the offered tools, the user's own beside them, and the choice.
+def _listed(
+    declared: ToolOffering | None, strict: bool, extra: Mapping[str, Any], needed: bool
+) -> tuple[bytes, ...]:
+    """The tools of a request, without points of the cache that are ours: the declared ones as one,
+    and the user's own beside them.
 
     Args:
+        declared: The tools that are declared.
+        strict: Tools that leave it open are strict.
+        extra: The user's parameters.
         needed: There have to be tools: the history has calls.
+    """
+    requested = extra.get("toolConfig")
+    if requested is not None and not isinstance(requested, Mapping):
+        return ()
+    entries: list[bytes] = []
+    if declared is not None and declared.specs:
+        entries.append(tools(declared, strict)[1:-1])
+    beside = without_unset(requested or {}).get("tools")
+    if isinstance(beside, (list, tuple)):
+        entries += [encode(tool) for tool in beside]
+    return (_PLACEHOLDER,) if needed and not entries else tuple(entries)
+
+
+def _bound_beginning(listed: tuple[bytes, ...], encoder: ConverseEncoder) -> bytes:
+    """What stands before the messages."""
+    return b",".join(listed) + b"\n" + encoder.system()
+
+
+def _tool_config(
+    offering: ToolOffering | None,
+    listed: tuple[bytes, ...],
+    model: str | None,
+    extra: Mapping[str, Any],
+    cached: bool,
+) -> bytes:
+    """The `toolConfig`: the tools, and the choice.
+
+    Args:
+        offering: What the model may call.
+        listed: The tools of the request.
+        model: Its model.
+        extra: The user's parameters.
         cached: A cache point stands behind the tools.
     """
     requested = extra.get("toolConfig")
@@ -137,15 +185,11 @@ def _tool_config(
     if offering is not None and choice is not None and "toolChoice" not in own:
         check_forced(offering, model, extra)
         own["toolChoice"] = choice
-    offered = tools(offering, strict) if offering is not None and offering.specs else b""
-    beside = own.pop("tools", None)
-    listed = list(beside) if isinstance(beside, (list, tuple)) else []
-    if not offered and not listed and needed:
-        listed = [PLACEHOLDER]
+    own.pop("tools", None)
+    if listed == (_PLACEHOLDER,):
         own.pop("toolChoice", None)
-    entries = [offered[1:-1]] if offered else []
-    entries += [encode(tool) for tool in listed]
-    ends_in_point = bool(listed) and isinstance(listed[-1], Mapping) and "cachePoint" in listed[-1]
+    entries = list(listed)
+    ends_in_point = bool(listed) and listed[-1].startswith(b'{"cachePoint"')
     if entries and cached and not ends_in_point:
         entries.append(encode(POINT))
     if not entries:
@@ -172,6 +216,22 @@ def check_forced(offering: ToolOffering, model: str | None, extra: Mapping[str, 
 
 def encoder_of(transcript: Transcript, model: str | None) -> ConverseEncoder:
     """The encoded form of a transcript, as a model takes it; see `ConverseEncoder`."""
+    _, key, make_encoder = encoding_for(model, None)
+    return transcript.encoded(key, make_encoder)
+
+
+@lru_cache(maxsize=256)
+def encoding_for(
+    model: str | None, host: str | None
+) -> tuple[Dialect, str, Callable[[], ConverseEncoder]]:
+    """What a model takes, the key that a transcript keeps its encoded form under, and what makes
+    one; worked out once for all requests.
+    """
     dialect = dialect_of(model)
-    key = "".join([letter for letter, wanted in zip("asb", dialect, strict=True) if wanted])
-    return transcript.encoded(f"{API}:{key}", lambda: ConverseEncoder(dialect))
+    destination = destination_of(host, model)
+    flags = "".join([str(int(flag)) for flag in dialect])
+    return (
+        dialect,
+        f"{API}:{flags}{destination.key}",
+        partial(ConverseEncoder, dialect, destination),
+    )

@@ -163,10 +163,12 @@ class HistoryEncoder(ABC):
             if is_open and len(self.entries) > before:
                 self._ends = "open"
         elif isinstance(item, AssistantTurn):
+            self._own = item.api == self.api
             if item.settings is not None:
                 self._take_settings(item.settings)
                 before = len(self.entries)
-            self._own = item.api == self.api
+            if item.reasoning_dropped and self.binds and self._own and self.seal in item.native:
+                self._note_dropped(before)
             origin = item.origin
             # Most turns are of the very host that gets the request.
             is_at_home = origin is not None and origin.host == self._host is not None
@@ -246,12 +248,18 @@ class HistoryEncoder(ABC):
         return False
 
     def _take_settings(self, settings: TurnSettings) -> None:
-        """Take what the next turn has recorded; nothing is said of it."""
+        """Take what the next turn has recorded, which is of this API or another one (`_own`);
+        nothing is said of it.
+        """
         self.in_force.apply(settings)
 
     @abstractmethod
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
         """Note the entry at this place as a turn with signed reasoning."""
+
+    @abstractmethod
+    def _note_dropped(self, place: int) -> None:
+        """Note that the turn before this place has signed reasoning which was dropped."""
 
     @abstractmethod
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:

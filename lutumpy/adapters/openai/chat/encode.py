@@ -269,6 +269,9 @@ class ChatEncoder(HistoryEncoder):
         # An entry that fits is not encoded anew: its bytes stay the ones that were read.
         return encode(message) if changed else entry
 
+    def _note_dropped(self, place: int) -> None:
+        """Nothing: no reasoning of this API is bound to anything."""
+
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
         """Nothing is bound here to what stands before it."""
 

@@ -68,12 +68,14 @@ class ResponsesSpelling:
         default_effort: Nobody says what a request without any has.
         says_output: Whether an item sets the output format.
         keeps_withdrawn: Tools that aren't offered stay declared: the choice leaves them out.
+        defers: Tools may be kept out of the prompt until a search has found them.
     """
 
     __slots__ = (
         "_carriers",
         "_render",
         "default_effort",
+        "defers",
         "keeps_withdrawn",
         "says_effort",
         "says_output",
@@ -88,6 +90,7 @@ class ResponsesSpelling:
         self.default_effort: str | None = None
         self.says_output: bool = carriers.updates
         self.keeps_withdrawn: bool = carriers.tools
+        self.defers: bool = True
 
     def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
         """A change as items; `None` where this model has no words for it at its host."""

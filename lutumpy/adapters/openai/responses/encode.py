@@ -123,20 +123,12 @@ class ResponsesEncoder(HistoryEncoder):
     def _take_settings(self, settings: TurnSettings) -> None:
         said = self.said
         said.turns = self.turns
-        if settings.left_out:
+        if settings.left_out and self._own:
             self.leave_out(settings.left_out)
         if not self._says_changes:
             self.in_force.apply(settings)
             return
-        if said.base is None:
-            if settings.is_base:
-                said.note(said.begin(settings))
-            return
-        carried = said.carry(settings)
-        if carried is None:
-            said.start_again(settings, self.entries)
-            return
-        said.add(carried, settings)
+        said.take(settings, self.entries)
         for entry, _ in said.pending:
             said.places.append(len(self.entries))
             self.entries.append(entry)
@@ -154,6 +146,9 @@ class ResponsesEncoder(HistoryEncoder):
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
         prefix = turn.origin.prefix if turn.origin is not None else None
         self.said.bound.add(place, self.turns, prefix)
+
+    def _note_dropped(self, place: int) -> None:
+        self.said.bound.add(place, self.turns, None, is_left_out=True)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""

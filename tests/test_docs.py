@@ -101,6 +101,23 @@ async def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
         printed = output.getvalue()
 
 
+COLUMNS = 79
+"""What fits beside the navigation of the site. Output is folded there, so it may be wider."""
+OUTPUT = {"text", "console"}
+
+
+@each("page", PAGES, name_of)
+def test_the_code_of_a_page_is_not_cut_on_a_screen(page: Path) -> None:
+    wide = [
+        f"line {block.line + k}: {line}"
+        for block in blocks(page)
+        if block.language not in OUTPUT
+        for k, line in enumerate(block.body.splitlines())
+        if len(line) > COLUMNS
+    ]
+    assert wide == []
+
+
 @each("page", PAGES, name_of)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):

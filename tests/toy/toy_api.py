@@ -54,7 +54,7 @@ class Toy:
         strict: bool | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """The body of a request, without its model. The API has no strict tools."""
+        """The body of a request, without its model; no strict tools."""
         body: dict[str, Any] = {"talk": Toy.messages(transcript), **options}
         if not body["talk"]:
             raise TranscriptError("there is nothing to answer")
@@ -130,7 +130,9 @@ def _read_turn(bot: Mapping[str, Any], answer: Mapping[str, Any]) -> AssistantTu
 
 
 class ToyDecoder:
-    """Gathers the answer that the API would have given in one piece, and reports what arrives."""
+    """Gathers the answer that the API would have given in one piece, and
+    reports what arrives.
+    """
 
     def __init__(self) -> None:
         self._text = ""

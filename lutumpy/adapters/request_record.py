@@ -58,6 +58,9 @@ stands before the entries, by field and without cache marks; how earlier entries
 then; how many entries are permanent; and the entries behind those.
 """
 
+_Asked: TypeAlias = "tuple[str, str | None, str | None]"
+"""Who gets a request: API, host and model."""
+
 
 class RequestRecord:
     """What one request says of itself.
@@ -105,7 +108,7 @@ class RequestRecord:
     _says_anything: bool = False
     _cache: Literal["begins", "restarts", "unknown"] = "unknown"
     # Where the transcript keeps its last requests, and this one for it.
-    _sent: tuple[MutableMapping[Any, Any], SentRequest] | None = None
+    _sent: tuple[MutableMapping[Any, Any], _Asked, SentRequest] | None = None
 
     # --- while the body is built ------------------------------------------------------------------
 
@@ -168,14 +171,16 @@ class RequestRecord:
         """
         key = self.api, self.host, self.model
         before: SentRequest | None = sent.get(key)
-        request = head, rewrites, kept, tuple(entries[kept:])
-        self._sent = sent, request
+        # Most requests have nothing behind their permanent entries.
+        behind = () if kept == len(entries) else tuple(entries[kept:])
+        request = head, rewrites, kept, behind
+        self._sent = sent, key, request
         if before is None:
             self._cache = "unknown"
             return
         known_head, known_rewrites, known, rest = before
         is_same = known_rewrites == rewrites and known_head == head
-        if is_same and tuple(entries[known : known + len(rest)]) == rest:
+        if is_same and (not rest or tuple(entries[known : known + len(rest)]) == rest):
             self._cache = "begins"
         else:
             self._warn(before, request, entries)
@@ -218,12 +223,13 @@ class RequestRecord:
         # rest of decoding it.
         set_field = object.__setattr__
         set_field(turn, "origin", origin)
-        set_field(turn, "settings", self.settings)
+        if self.settings is not None:
+            set_field(turn, "settings", self.settings)
         is_plain = self._cache == "begins" and not self._says_anything
         set_field(turn, "prefix", NOTHING_CHANGED if is_plain else self.report())
         if self._sent is not None:
-            kept, request = self._sent
-            kept[self.api, self.host, self.model] = request
+            kept, key, request = self._sent
+            kept[key] = request
         return turn
 
     def decoding(self, decoder: StreamDecoder) -> RecordingDecoder:

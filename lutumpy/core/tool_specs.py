@@ -89,6 +89,8 @@ class ToolOffering:
             an order that stays the same; some of them may stand in `specs` as well, since they
             were found. Empty unless the model says that its API can do this.
         has_text_tools: Whether a tool among these takes a text.
+        is_unconstrained: Whether the model may call any of the tools that are sent, several at
+            once, or none: then the list of tools says all there is to say.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
         listed: A cache of the tools as values, by each adapter's key; nobody else gets these lists.
     """
@@ -98,6 +100,7 @@ class ToolOffering:
         "finder",
         "forced",
         "has_text_tools",
+        "is_unconstrained",
         "listed",
         "mode",
         "parallel",
@@ -125,6 +128,7 @@ class ToolOffering:
         self.stable_specs: tuple[ToolSpec, ...] | None = stable_specs
         listed = specs if stable_specs is None else stable_specs
         self.has_text_tools: bool = any(spec.text is not None for spec in (*listed, *deferred))
+        self.is_unconstrained: bool = mode == "auto" and parallel and len(specs) == len(listed)
         self.rendered: dict[str, bytes] = {}
         self.listed: dict[str, list[dict[str, Any]]] = {}
 

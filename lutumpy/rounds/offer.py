@@ -177,8 +177,14 @@ def make_offer(
             f"{toolset.__name__} is the base of toolsets; offer a class that derives from it"
         )
     # Most turns offer a toolset as it is. That offer is made once, and its bytes with it.
-    is_plain = available is None and require is None and parallel is True
-    is_plain = is_plain and not describe and not provider and prefix_stable is False
+    is_plain = (
+        available is None
+        and require is None
+        and parallel is True
+        and prefix_stable is False
+        and not describe
+        and not provider
+    )
     if is_plain:
         kept: Offer[Any] | None = table.cache.get("offer")
         if kept is not None:

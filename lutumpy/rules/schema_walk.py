@@ -128,10 +128,20 @@ def lacks_items(schema: Any) -> bool:
         node = stack.pop()
         if not is_object(node):
             continue
-        if "items" not in node and "array" in type_names(node):
-            return True
-        if not _HOLDERS.isdisjoint(node):
-            stack += [inner for _, _, inner in _children(node)]
+        if "items" not in node:
+            kind = node.get("type")
+            if kind == "array" or (type(kind) is not str and "array" in type_names(node)):
+                return True
+        # As `_children` finds them. Their order and their paths don't matter here, and every tool
+        # is looked at when it is rendered.
+        for key in _HOLDERS.intersection(node):
+            value = node[key]
+            if key in _MAPS:
+                stack += (mapping(value) or {}).values()
+            elif key in LISTS:
+                stack += items(value)
+            else:
+                stack.append(value)
     return False
 
 

@@ -15,6 +15,8 @@ __all__ = ["annotated_texts", "type_and_metadata", "unused_texts"]
 
 def type_and_metadata(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """The type inside `Annotated`, and what stands beside it; for others, itself and `()`."""
+    if type(hint) is type:
+        return hint, ()  # a plain class, as most are
     return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
 
 
@@ -61,6 +63,8 @@ def unused_texts(
 
 def _inner_texts(hint: Any) -> Iterator[str]:
     """The descriptions of types inside a type, as in `list[Annotated[int, "..."]]`."""
+    if type(hint) is type:
+        return  # a plain class, as most are
     # The parameters of a `Callable` are a list.
     for argument in hint if isinstance(hint, list) else get_args(hint):
         inner, metadata = type_and_metadata(argument)

@@ -26,6 +26,7 @@ def unused_descriptions(
     return [
         problem
         for name, hint, metadata in annotations
+        if metadata or type(hint) is not type  # a plain class, as most are, says nothing
         for problem in unused_texts(properties, name, hint, metadata)
     ]
 

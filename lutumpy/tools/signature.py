@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections.abc
 import contextlib
 import inspect
@@ -167,11 +168,12 @@ def enclosing_names(code: CodeType | None, frame: FrameType | None) -> dict[str,
 
 def _holds_code(outer: CodeType, inner: CodeType) -> bool:
     for constant in outer.co_consts:
+        if type(constant) is not CodeType:
+            continue
         if constant is inner:
             return True
         # PEP 695 puts a scope for the type parameters between a function and what encloses it.
-        is_scope = isinstance(constant, CodeType) and constant.co_name.startswith("<generic")
-        if is_scope and _holds_code(constant, inner):
+        if constant.co_name.startswith("<generic") and _holds_code(constant, inner):
             return True
     return False
 
@@ -261,6 +263,8 @@ class _Scope:
             return NoneType
         if type(annotation) is type:
             return annotation
+        if type(annotation) is str and (named := self._find_class(annotation)) is not None:
+            return named
         # `get_type_hints` resolves text inside types as well, as in `list["User"]`.
         holder = SimpleNamespace(__annotations__={"it": annotation})
         try:
@@ -276,6 +280,20 @@ class _Scope:
             ) from error
         return hints["it"]
 
+    def _find_class(self, text: str) -> type | None:
+        """The class that a text names, if it is nothing but a name; found where `eval` finds it.
+
+        With `from __future__ import annotations` most texts are such names, and to compile and
+        evaluate each takes longer than all else of a plain declaration.
+        """
+        built_in: Any = self.globals.get("__builtins__", builtins)
+        for names in (self.names, self.globals, getattr(built_in, "__dict__", built_in)):
+            if text in names:
+                found: Any = names[text]
+                # `type(found)`: on Python 3.10, `list[int]` says that it is a class.
+                return found if issubclass(type(found), type) else None
+        return None
+
 
 def _says_skip(annotation: Any) -> bool:
     """Whether an annotation that can't be resolved is marked `Skip`, as text or around text."""
@@ -285,6 +303,8 @@ def _says_skip(annotation: Any) -> bool:
 
 
 def _is_skipped(hint: Any) -> bool:
+    if type(hint) is type:
+        return False  # a plain class, as most are
     if get_origin(hint) is Annotated:
         return any(entry is _SKIP for entry in hint.__metadata__)
     if get_origin(hint) in (typing.Union, types.UnionType):
@@ -346,7 +366,10 @@ class ModelMaker:
 
     def later(self) -> ModelMaker:
         """A maker for when nothing is left to resolve: it keeps nobody's local names alive."""
-        return replace(self, scope=_Scope(self.function, {}, {}))
+        scope = _Scope(self.function, {}, {})
+        return ModelMaker(
+            self.function, self.parameters, self.keyword_names, self.descriptions, scope
+        )
 
     def __call__(self) -> type[BaseModel]:
         """The model, which refuses names that are not parameters.

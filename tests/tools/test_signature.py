@@ -145,6 +145,28 @@ def test_names_in_the_closure_resolve_when_the_outer_function_is_gone_D7() -> No
     assert "made" in tool_fn(outer()).definition.input_schema["properties"]
 
 
+def test_a_name_means_what_python_means_by_it_D7() -> None:
+    """A name alone is looked up as `eval` would: around the function, in its module, built in."""
+
+    class float:
+        """Shadows the built-in one."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+            return handler(bool)
+
+    @tool_fn
+    def find(near: float, unit: Unit, count: int, nothing: None, any_of: str | None) -> str:
+        """Find."""
+        return ""
+
+    properties = find.definition.input_schema["properties"]
+    assert properties["near"]["type"] == "boolean"
+    assert properties["unit"] == {"$ref": "#/$defs/Unit"}
+    assert (properties["count"]["type"], properties["nothing"]["type"]) == ("integer", "null")
+    assert [entry["type"] for entry in properties["any_of"]["anyOf"]] == ["string", "null"]
+
+
 def test_a_caller_s_names_do_not_shadow_D7() -> None:
     def register(function: Callable[[Unit], str]) -> Any:
         Unit = int  # noqa: F841  # must not be what the annotation means

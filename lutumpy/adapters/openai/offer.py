@@ -104,6 +104,11 @@ def offer_fields(
     """
     if offer is None:
         return {}
+    if declared is None and offer.is_unconstrained:
+        # As most offers are: after the first request with one, this is all there is to do.
+        known = offer.rendered.get(offer_key(api, strict, text_shape))
+        if known is not None:
+            return {"tools": known}
     if not offer.specs and offer.mode != "auto":
         raise InvalidToolConstraints("a tool call is required, but no tool is offered")
     source = offer if declared is None else declared

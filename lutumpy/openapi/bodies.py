@@ -5,13 +5,25 @@
 # could have such a name, and be read in the place of the one that was validated. So no two fields
 # write the same name, and none that the document doesn't know begins with the name of one that it
 # knows, and a bracket.
+#
+# What isn't JSON and no form is sent as the model, or a program, writes it:
+#
+#   media type                                     the argument `body`                   sent
+#   ---------------------------------------------  ------------------------------------  ----------
+#   text/..., XML, YAML, lines of JSON, ...        a text; the document's schema where   as UTF-8
+#                                                  it describes one
+#   anything else: image/png, application/pdf ...  a text, or `{"base64": ...}`          its bytes
+#   multipart/form-data whose schema is no object  a list of files: `filename`,          a part each
+#                                                  `content` (a text, or base64), ...
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 from lutumpy.openapi.document import Document, UnusableError
@@ -27,9 +39,44 @@ __all__ = ["Body", "read_body", "spell_body"]
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _BINARY_FORMATS = ("binary", "byte", "base64")
+_BYTES = "application/octet-stream"
+# RFC 6838: a media type without wildcards.
+_MEDIA_TYPE = re.compile(r"[0-9a-z][!#$&^_.+0-9a-z-]*/[0-9a-z][!#$&^_.+0-9a-z-]*")
+_TEXT = re.compile(
+    r"(text|plain)/.*|[^/]+/([^/]+\+)?(xml|ya?ml|x-ya?ml|text)|"
+    r"application/(x-)?(ndjson|jsonl|jsonlines|json-seq|graphql|javascript|sql|sparql-query|toml)|"
+    r"application/(jose|jwt|x-pem-file|pgp-encrypted|pgp-keys|xml-dtd)|[^/]+/[^/]+\+(xml|json-seq)"
+)
+_FILE_TEXT = {"type": "string"}
+_FILE_BASE64 = {
+    "type": "object",
+    "description": "Content that is no text.",
+    "properties": {"base64": {"type": "string", "contentEncoding": "base64"}},
+    "required": ["base64"],
+    "additionalProperties": False,
+}
+_CONTENT = {"anyOf": [_FILE_TEXT, _FILE_BASE64]}
+_FILES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "filename": {"type": "string", "minLength": 1},
+            "content": _CONTENT,
+            "content_type": {"type": "string", "description": "Its media type."},
+            "name": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The name of its part; `file` where it is left out.",
+            },
+        },
+        "required": ["filename", "content"],
+        "additionalProperties": False,
+    },
+}
 _ENDING = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029]')
 
-Kind = Literal["json", "form", "multipart"]
+Kind = Literal["json", "form", "multipart", "files", "text", "bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +86,8 @@ class Body:
     Attributes:
         kind: How it is spelled.
         media_type: Its media type.
-        schema: Its Schema Object.
+        schema: Its Schema Object; that of what the model writes, where no object of the document
+            describes it.
         description: What the document says about it.
         required: Whether there has to be one.
         encoding: What the document says about the fields of a form, by name.
@@ -65,10 +113,11 @@ class Body:
 def read_body(document: Document, value: Any) -> Body | None:
     """The body of an operation; `None` where it takes none.
 
-    JSON is taken before forms, and `application/json` before other kinds of JSON.
+    JSON is taken before forms, `application/json` before other kinds of JSON, forms before texts,
+    and texts before bytes.
 
     Raises:
-        UnusableError: It has no media type that a model's arguments can be spelled in.
+        UnusableError: It has no media type, or none that can be sent.
     """
     if value is None:
         return None
@@ -80,11 +129,16 @@ def read_body(document: Document, value: Any) -> Body | None:
     if chosen is None:
         names = ", ".join(sorted(map(str, content)))
         raise UnusableError(
-            f"its request body is {shorten(names, 200)}; JSON, {_FORM} and {_MULTIPART} are sent"
+            f"its request body is {shorten(names, 200)}, which is no media type that is sent"
         )
     key, kind, media_type = chosen
     entry = document.follow(content[key], "a media type")
     schema = entry.get("schema", True)
+    if kind == "json" and not is_json(key) and _is_binary(document, schema):
+        kind, media_type = "bytes", _BYTES  # `*/*`
+    if kind == "multipart" and _follow_schema(document, schema).get("type") in ("array", "string"):
+        kind = "files"
+    schema = _choose_schema(document, kind, schema)
     declared = entry.get("encoding")
     declared = declared if isinstance(declared, Mapping) else {}
     encoding = {str(name): one for name, one in declared.items() if isinstance(one, Mapping)}
@@ -97,7 +151,7 @@ def read_body(document: Document, value: Any) -> Body | None:
         raw.get("required") is True,
         encoding,
         _find_files(document, schema) if kind == "multipart" else frozenset(),
-        frozenset() if kind == "json" else find_property_names(document, schema),
+        find_property_names(document, schema) if kind in ("form", "multipart") else frozenset(),
         _find_spread(document, schema, encoding) if kind == "form" else {},
     )
 
@@ -112,13 +166,41 @@ def _choose_media_type(names: list[str]) -> tuple[str, Kind, str] | None:
     for name in order:
         if essences[name] in ("*/*", "application/*"):
             return name, "json", "application/json"
+    for kind, essence in (("form", _FORM), ("multipart", _MULTIPART)):
+        for name in order:
+            if essences[name] == essence:
+                return name, cast("Kind", kind), essence
     for name in order:
-        if essences[name] == _FORM:
-            return name, "form", _FORM
+        essence = essences[name].replace("text/*", "text/plain")
+        if _TEXT.fullmatch(essence) and _MEDIA_TYPE.fullmatch(essence):
+            return name, "text", essence
     for name in order:
-        if essences[name] == _MULTIPART:
-            return name, "multipart", _MULTIPART
+        essence = essences[name]
+        if essence.endswith("/*"):  # any of them: which one it is, nobody knows
+            return name, "bytes", _BYTES
+        if _MEDIA_TYPE.fullmatch(essence) and not essence.startswith("multipart/"):
+            return name, "bytes", essence
     return None
+
+
+def _is_binary(document: Document, schema: Any) -> bool:
+    return _follow_schema(document, schema).get("format") == "binary"
+
+
+def _choose_schema(document: Document, kind: Kind, schema: Any) -> Any:
+    """What the model writes: as the document has it, unless that describes something else."""
+    if kind == "files":
+        return _FILES
+    if kind == "bytes":
+        return _CONTENT
+    if kind == "text":
+        found = _follow_schema(document, schema)
+        kinds = found.get("type")
+        texts = isinstance(kinds, (str, list)) and not {"object", "array"} & set(
+            [kinds] if isinstance(kinds, str) else kinds
+        )
+        return schema if texts else _FILE_TEXT
+    return schema
 
 
 def _find_files(document: Document, schema: Any) -> frozenset[str]:
@@ -177,6 +259,14 @@ def spell_body(body: Body, value: Any) -> tuple[bytes, str]:
     """
     if body.kind == "json":
         return json_values.encode(value), body.media_type
+    if body.kind == "text":
+        has_charset = body.media_type.startswith("text/")
+        text = json_values.clean_text(_spell_text(value)).encode()
+        return text, body.media_type + ("; charset=utf-8" if has_charset else "")
+    if body.kind == "bytes":
+        return _spell_content(value), body.media_type
+    if body.kind == "files":
+        return _spell_files(value)
     if not isinstance(value, Mapping):
         raise SpellingError("it is sent as a form and must be an object")
     _check_field_names(body, value)
@@ -234,6 +324,33 @@ def _spell_text(value: Any) -> str:
     return spell_scalar(value)
 
 
+def _spell_content(value: Any) -> bytes:
+    """The bytes of a file that the model wrote: a text, or base64."""
+    if not isinstance(value, Mapping):
+        return json_values.clean_text(_spell_text(value)).encode()
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        raise SpellingError("its content is not base64") from None
+
+
+def _spell_files(value: list[Mapping[str, Any]]) -> tuple[bytes, str]:
+    parts: list[bytes] = []
+    for entry in value:
+        media_type = entry.get("content_type", _BYTES)
+        if not _MEDIA_TYPE.fullmatch(media_type.partition(";")[0].strip().lower()):
+            raise SpellingError(f"{shorten(repr(media_type), 100)} is no media type")
+        if not HEADER_VALUE.fullmatch(media_type):
+            raise SpellingError(f"{shorten(repr(media_type), 100)} can't stand in a header")
+        name, filename = _quote(entry.get("name", "file")), _quote(entry["filename"])
+        head = (
+            f'Content-Disposition: form-data; name="{name}"; filename="{filename}"\r\n'
+            f"Content-Type: {media_type}\r\n\r\n"
+        )
+        parts.append(head.encode() + _spell_content(entry["content"]))
+    return _join_parts(parts)
+
+
 def _spell_multipart(body: Body, value: Mapping[str, Any]) -> tuple[bytes, str]:
     parts: list[bytes] = []
     writers: dict[str, str] = {}
@@ -242,6 +359,10 @@ def _spell_multipart(body: Body, value: Mapping[str, Any]) -> tuple[bytes, str]:
         _note_writer(writers, quoted, str(name))
         listed = field if isinstance(field, list) else [field]
         parts += [_spell_part(body, str(name), quoted, one) for one in listed if one is not None]
+    return _join_parts(parts)
+
+
+def _join_parts(parts: list[bytes]) -> tuple[bytes, str]:
     # The same body has the same bytes, and no text of the model's can know its own digest.
     boundary = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
     lines = [b"--" + boundary.encode() + b"\r\n" + part + b"\r\n" for part in parts]

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from lutumpy.errors import DeclarationError
+from lutumpy.openapi.identifiers import place_references
 from lutumpy.plain.pointer import tokens
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.safe_text import safe_repr
@@ -31,7 +32,8 @@ class Document:
         source: The document as JSON values. It is kept, and never changed.
 
     Attributes:
-        source: The document.
+        source: The document; with its references written as places, where schemas of it have an
+            address (`$id`) or a name (`$anchor`).
         is_3_0: Whether its schemas are those of OpenAPI 3.0, a dialect of its own; those of 3.1
             are JSON Schema 2020-12.
         property_names: The names of properties that were looked up, by reference or by the identity
@@ -44,9 +46,10 @@ class Document:
     __slots__ = ("is_3_0", "property_names", "source")
 
     def __init__(self, source: Mapping[str, Any]) -> None:
-        self.source: Mapping[str, Any] = source
         self.property_names: dict[str | int, frozenset[str]] = {}
         self.is_3_0: bool = _read_version(source) == "0"
+        # In 3.0 these words have no meaning.
+        self.source: Mapping[str, Any] = source if self.is_3_0 else place_references(source)
         paths = source.get("paths", {})
         if not isinstance(paths, Mapping):
             raise DeclarationError(f"the document's `paths` is {safe_repr(paths)}, not an object")

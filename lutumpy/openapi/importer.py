@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from lutumpy import DeclarationError, DynamicTool
 from lutumpy.openapi.document import Document, UnusableError
 from lutumpy.openapi.operations import Listed, Operation, list_operations, read_taken
 from lutumpy.openapi.parameters import Parameter, is_json
+from lutumpy.openapi.patterns import PatternFence
 from lutumpy.openapi.request import OperationRequest, make_request
 from lutumpy.openapi.schemas import SchemaConverter
 from lutumpy.plain.clean_names import choose_names, clean_name, clean_names, with_digest
@@ -55,19 +57,23 @@ class OpenApiTools:
         operations: The operation of each tool, by the tool's name.
         skipped: Why an operation is not among them, by its original name: the `operationId`, or
             method and path. What was filtered out is not here.
+        notes: What of an operation is not checked here, by the tool's name: patterns that can't run
+            in linear time.
     """
 
-    __slots__ = ("operations", "skipped", "tools")
+    __slots__ = ("notes", "operations", "skipped", "tools")
 
     def __init__(
         self,
         tools: tuple[DynamicTool, ...],
         operations: Mapping[str, Operation],
         skipped: Mapping[str, str],
+        notes: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
         self.tools: tuple[DynamicTool, ...] = tools
         self.operations: Mapping[str, Operation] = operations
         self.skipped: Mapping[str, str] = skipped
+        self.notes: Mapping[str, tuple[str, ...]] = notes
 
     def __iter__(self) -> Iterator[DynamicTool]:
         return iter(self.tools)
@@ -142,7 +148,8 @@ def tools(
 
     Returns:
         The tools, and in `skipped` why an operation can't be one: it refers out of the document,
-        takes a body that isn't JSON or a form, or has a mistake. It never harms the others.
+        can never be called, or has a mistake. It never harms the others. Patterns that can't run in
+        linear time are left out, and told of in `notes` and to the model.
 
     Raises:
         DeclarationError: It isn't a document of OpenAPI 3.0 or 3.1; `only` or `tags` name what it
@@ -178,7 +185,8 @@ def tools(
             skipped[operation.original_name] = "its schemas are nested too deeply"
         else:
             operations[name] = operation
-    return OpenApiTools(tuple(imported.values()), operations, skipped)
+    notes = {name: note for name, note in maker.notes.items() if name in imported}
+    return OpenApiTools(tuple(imported.values()), operations, skipped, notes)
 
 
 def _choose(
@@ -249,6 +257,8 @@ class _ToolMaker:
         self._sent = SchemaConverter(document, direction="request", closed=closed)
         # What a server sends may always have more than its document says.
         self._received = SchemaConverter(document, direction="response", closed=False)
+        self._fence = PatternFence()
+        self.notes: dict[str, tuple[str, ...]] = {}
 
     def make(self, listed: Listed, name: str, description: str, effect: Effect) -> DynamicTool:
         """The tool of an operation.
@@ -265,19 +275,37 @@ class _ToolMaker:
         def make(arguments: Mapping[str, Any]) -> OperationRequest:
             return make_request(operation, taken, parameters, body_argument, arguments)
 
-        tool = DynamicTool(
-            name,
-            description,
-            self._make_schema(parameters, body_argument, taken.body),
-            run=_make_run(self._call, make),
-            validate=_make_check(make),
-            output_schema=self._make_output_schema(operation) if self._outputs else None,
-            timeout=timeout,
-            max_retries=max_retries,
-            effect=effect,
-            strict=strict,
-            annotations=_annotate(operation),
-        )
+        schema = self._make_schema(parameters, body_argument, taken.body)
+        output_schema = self._make_output_schema(operation) if self._outputs else None
+
+        def declare(
+            schema: Mapping[str, Any], output_schema: Mapping[str, Any] | None
+        ) -> DynamicTool:
+            return DynamicTool(
+                name,
+                description,
+                schema,
+                run=_make_run(self._call, make),
+                validate=_make_check(make),
+                output_schema=output_schema,
+                timeout=timeout,
+                max_retries=max_retries,
+                effect=effect,
+                strict=strict,
+                annotations=_annotate(operation),
+            )
+
+        try:
+            tool = declare(schema, output_schema)
+        except DeclarationError:
+            schema, dropped = self._fence.take_out(schema)
+            if output_schema is not None:
+                output_schema, more = self._fence.take_out(output_schema)
+                dropped += more
+            if not dropped:
+                raise
+            tool = declare(schema, output_schema)
+            self.notes[name] = tuple([f"pattern not checked: {one}" for one in dropped])
         tool.original_name = operation.original_name
         return tool
 

@@ -10,6 +10,7 @@ from lutumpy.openapi.addresses import PathTemplate, read_template
 from lutumpy.openapi.bodies import Body, read_body
 from lutumpy.openapi.document import Document, UnusableError
 from lutumpy.openapi.parameters import Parameter, read_parameters
+from lutumpy.openapi.sendable import check_sendable
 from lutumpy.plain.values import dataclass
 
 __all__ = ["METHODS", "Listed", "Operation", "Taken", "list_operations", "read_taken"]
@@ -168,10 +169,13 @@ def read_taken(document: Document, listed: Listed, segments: Collection[str]) ->
     """The parameters and the body of an operation.
 
     Raises:
-        UnusableError: They can't all be sent, or the path leads out of a server's address.
+        UnusableError: They can't all be sent, one that is required can never be, or the path leads
+            out of a server's address.
     """
     template = read_template(listed.operation.path)
     raw = listed.operation.definition
     lists = [listed.item.get("parameters", []), raw.get("parameters", [])]
     parameters, template = read_parameters(document, template, lists, segments)
-    return Taken(template, parameters, read_body(document, raw.get("requestBody")))
+    body = read_body(document, raw.get("requestBody"))
+    check_sendable(document, parameters, body)
+    return Taken(template, parameters, body)

@@ -15,7 +15,11 @@
 #   form             true     color=blue&color=black   R=100&G=200
 #   spaceDelimited   false    color=blue%20black       color=R%20100%20G%20200
 #   pipeDelimited    false    color=blue%7Cblack       color=R%7C100%7CG%7C200
-#   deepObject       true     -                        color%5BR%5D=100&color%5BG%5D=200
+#   deepObject       true     see below                color%5BR%5D=100&color%5BG%5D=200
+#
+# What is in a deep object the specification leaves open. Lists in it are numbered, as in
+# `items[0][price]`: that is how the makers' own libraries send them (Stripe's, for one), since only
+# so a list of objects can be told from an object of lists.
 #
 # A query is spelled as pairs of texts that are already encoded, the names included. The separator
 # between the values of a list is not encoded, but the same character inside a value is. So a comma
@@ -179,9 +183,9 @@ def _flatten(name: str, value: Any) -> Iterator[Pair]:
                 )
             yield from _flatten(f"{name}[{key}]", inner)
     elif isinstance(value, list):
-        for inner in value:
-            if isinstance(inner, (Mapping, list)):
-                raise SpellingError("a list in this place can't hold lists or objects")
-            yield from _flatten(name, inner)
+        for number, inner in enumerate([one for one in value if one is not None]):
+            if isinstance(inner, list):
+                raise SpellingError("a list in this place can't hold lists")
+            yield from _flatten(f"{name}[{number}]", inner)
     elif value is not None:
         yield name, spell_scalar(value)

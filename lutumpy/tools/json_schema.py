@@ -45,7 +45,12 @@ from lutumpy.tools.schema_work import SchemaWork
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
 
 _MOST_CHECKS = 500_000
-"""How many checks of one value a schema may cause, references followed: more is refused."""
+"""How many checks of one value without parts a schema may cause, references followed: more is
+refused."""
+
+_MOST_CHECKS_OF_PARTS = 500_000_000
+"""The same of a value with every part that the schema knows. No value is that large, and what each
+one causes is counted before it is checked, so this is for schemas that nobody needs."""
 
 _MOST_WORK = 5_000_000
 """Up to how many checks a value is validated where a schema is dangerous: some 0.1 seconds."""
@@ -238,7 +243,12 @@ def _measure(document: Any, text: str) -> SchemaSize:
         if parts <= _MOST_CHECKS:
             return SchemaSize(parts, may_explode=False)
     try:
-        return measure_schema(document, most=_MOST_CHECKS, levels=_MOST_LEVELS)
+        return measure_schema(
+            document,
+            most=_MOST_CHECKS,
+            most_in_all=_MOST_CHECKS_OF_PARTS,
+            levels=_MOST_LEVELS,
+        )
     except ValueError as error:
         raise SchemaError(str(error)) from None
 

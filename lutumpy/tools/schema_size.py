@@ -48,6 +48,14 @@ NAMED_SCHEMAS = frozenset(
     }
 )
 _METASCHEMAS = "json-schema.org/"
+_SAME_VALUE = frozenset(
+    {
+        *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        *("dependentSchemas", "dependencies"),
+    }
+)
+"""Below these, and behind references, stand schemas of the same value; below all others of its
+parts."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -55,7 +63,7 @@ class SchemaSize(NamedTuple):
     """What a schema may cost.
 
     Attributes:
-        checks: How many checks one value without any parts may cause.
+        checks: How many schemas there are, references followed.
         may_explode: Whether the work may grow by a factor with each level of a value: the schema
             leads back to itself in more than one way.
     """
@@ -64,7 +72,7 @@ class SchemaSize(NamedTuple):
     may_explode: bool
 
 
-def measure_schema(document: Any, *, most: int, levels: int) -> SchemaSize:
+def measure_schema(document: Any, *, most: int, most_in_all: int, levels: int) -> SchemaSize:
     """How much work a schema may cause.
 
     Every object and array inside counts as a schema, so the number is too large rather than too
@@ -73,34 +81,41 @@ def measure_schema(document: Any, *, most: int, levels: int) -> SchemaSize:
 
     Args:
         document: The schema: JSON values.
-        most: More checks than that are refused.
+        most: More checks of one value that has no parts are refused.
+        most_in_all: So are more of a value and all parts that it may have. What a value really
+            causes depends on the parts that it has.
         levels: So is being nested deeper, references followed.
 
     Raises:
         ValueError: It is too much, or it refers to what isn't in it; the message says what.
     """
     targets = SchemaTargets(document)
-    # By node: checks and levels, of those below that were counted so far.
+    # By node: checks with and without those of parts, and levels, of those below that were counted
+    # so far.
     counts: dict[int, list[int]] = {}
-    root = [1, 1]
-    # A node with the count of its parent. It is met a second time when all below it is counted.
-    stack: list[tuple[Any, list[int]]] = [(document, root)]
+    root = [1, 1, 1]
+    # A node with the count of its parent, and whether both are about the same value. It is met a
+    # second time when all below it is counted.
+    stack: list[tuple[Any, list[int], bool]] = [(document, root, True)]
     while stack:
-        node, parent = stack.pop()
+        node, parent, is_same = stack.pop()
         own = counts.get(id(node))
         if own is None:
-            own = counts[id(node)] = [1, 1]
-            stack.append((node, parent))
-            stack += [(child, own) for child in targets.below(node)]
+            own = counts[id(node)] = [1, 1, 1]
+            stack.append((node, parent, is_same))
+            same = targets.of_same_value(node)
+            stack += [(child, own, id(child) in same) for child in targets.below(node)]
             continue
-        parent[0] += own[0] * check_weight(node)
-        parent[1] = max(parent[1], own[1] + 1)
-        if parent[0] > most:
+        weight = check_weight(node)
+        parent[0] += own[0] * weight
+        parent[1] += own[1] * weight if is_same else 1
+        parent[2] = max(parent[2], own[2] + 1)
+        if parent[1] > most or parent[0] > most_in_all:
             raise ValueError(
-                f"its schema costs too much: it asks for more than {most} checks of one value, "
-                "since it refers to its own parts again and again"
+                f"its schema costs too much: it asks for more than {most} checks of one value, or "
+                f"{most_in_all} with its parts, since it refers to its own parts again and again"
             )
-        if parent[1] > levels:
+        if parent[2] > levels:
             raise ValueError(
                 f"its schema costs too much: it is nested deeper than {levels} levels, references "
                 "followed"
@@ -253,6 +268,18 @@ class SchemaTargets:
         for child in inner:
             if isinstance(child, (Mapping, list)) and id(child) not in self._plain:
                 yield child
+
+    def of_same_value(self, node: Any) -> set[int]:
+        """Those below `node` that are about the same value, by identity."""
+        if not isinstance(node, Mapping):
+            # A list of branches, of entries: what holds it knows.
+            return {id(child) for child in node} if isinstance(node, list) else set()
+        same = {id(target) for target in self.referred(node)}
+        for key in _SAME_VALUE & node.keys():
+            same.add(id(node[key]))
+            if key in NAMED_SCHEMAS and isinstance(node[key], Mapping):
+                same.update(map(id, node[key].values()))
+        return same
 
     def referred(self, node: Mapping[str, Any]) -> Iterator[Any]:
         """The schemas that the references of `node` itself name.

@@ -152,7 +152,11 @@ def test_content_of_a_parameter_is_json_text() -> None:
 def test_deep_objects_are_spelled_as_servers_read_them() -> None:
     source = of_parameter(color("query", style="deepObject"))
     request = request_of(source, {"color": {"a": {"b": 1, "c": [2, 3]}, "d": None}})
-    assert request.query == (("color[a][b]", "1"), ("color[a][c]", "2"), ("color[a][c]", "3"))
+    assert request.query == (
+        ("color[a][b]", "1"),
+        ("color[a][c][0]", "2"),
+        ("color[a][c][1]", "3"),
+    )
 
 
 @pytest.mark.parametrize(

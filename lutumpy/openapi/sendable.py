@@ -1,0 +1,99 @@
+"""Whether an operation can be called at all: whether what it asks for has a spelling."""
+
+# What is hard here
+# -----------------
+# A value that has no spelling in its place is an issue of the call that wrote it. Where that is so
+# for every value that a required parameter takes, the model would be refused each time, whatever it
+# writes: such an operation is no tool. It is told by trying: the values that a schema lists, or one
+# of the kind that it asks for.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from lutumpy.openapi.bodies import Body, spell_body
+from lutumpy.openapi.document import Document, UnusableError
+from lutumpy.openapi.parameters import Parameter, spell_parameter
+from lutumpy.openapi.property_names import find_properties
+from lutumpy.openapi.schema_parts import list_items
+from lutumpy.openapi.styles import SpellingError
+
+__all__ = ["check_sendable"]
+
+_OBJECT = {"a": "a"}
+_MOST_VALUES = 100
+"""Of longer lists of values one will have a spelling."""
+
+
+def check_sendable(
+    document: Document, parameters: tuple[Parameter, ...], body: Body | None
+) -> None:
+    """Refuse an operation that can never be called.
+
+    Raises:
+        UnusableError: Something that it requires takes no value, or none that has a spelling.
+    """
+    for one in parameters:
+        if one.required:
+            label = f"its required {one.place} parameter {one.name!r:.100}"
+            _check(document, label, one.schema, partial(spell_parameter, one))
+    if body is None or not body.required:
+        return
+    if _takes_nothing(body.schema):
+        raise UnusableError("its required body takes no value")
+    if body.kind == "form":
+        for name, schema in _required_fields(document, body.schema):
+            label = f"the required field {name!r:.100} of its form"
+            _check(document, label, schema, partial(_spell_field, body, name))
+
+
+def _spell_field(body: Body, name: str, value: Any) -> Any:
+    return spell_body(body, {name: value})
+
+
+def _required_fields(document: Document, schema: Any) -> Iterator[tuple[str, Any]]:
+    own = document.follow(schema, "a schema") if isinstance(schema, Mapping) else {}
+    required = {name for name in list_items(own.get("required")) if isinstance(name, str)}
+    for name, schemas in find_properties(document, own).items():
+        if name in required and len(schemas) == 1:
+            yield name, schemas[0]
+
+
+def _check(document: Document, label: str, schema: Any, spell: Callable[[Any], Any]) -> None:
+    own = document.follow(schema, "a schema") if isinstance(schema, Mapping) else schema
+    if _takes_nothing(own):
+        raise UnusableError(f"{label} takes no value")
+    why = ""
+    for value in _find_values(document, own):
+        try:
+            spell(value)
+        except SpellingError as error:
+            why = str(error)
+        else:
+            return
+    if why:
+        raise UnusableError(f"{label} has no value that can be sent: {why}")
+
+
+def _takes_nothing(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return schema is False
+    return schema.get("enum") == [] or schema.get("not", False) in (True, {})
+
+
+def _find_values(document: Document, schema: Any) -> Iterator[Any]:
+    """Values such as a schema takes; none where nothing can be said of them."""
+    if not isinstance(schema, Mapping):
+        return
+    if "const" in schema:
+        yield schema["const"]
+    elif "enum" in schema:
+        yield from list_items(schema["enum"])[:_MOST_VALUES]
+    elif schema.get("type") == "array" and schema.get("minItems", 0):  # an empty one has a spelling
+        items = schema.get("items")
+        inner = document.follow(items, "a schema") if isinstance(items, Mapping) else {}
+        kind = inner.get("type")
+        if kind in ("object", "array"):
+            yield [_OBJECT] if kind == "object" else [["a"]]

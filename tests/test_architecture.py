@@ -131,6 +131,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ): "a rendering is one of the homes of its API",
     (
         "lutumpy.testing.render_anthropic_server",
+        "lutumpy.rules.anthropic.moves",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_anthropic_server",
         "lutumpy.rules.anthropic.requests",
     ): "a rendering is one of the homes of its API",
     (
@@ -152,6 +156,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     (
         "lutumpy.testing.render_responses_server",
         "lutumpy.rules.openai.responses.items",
+    ): "a rendering is one of the homes of its API",
+    (
+        "lutumpy.testing.render_responses_server",
+        "lutumpy.rules.openai.responses.moves",
     ): "a rendering is one of the homes of its API",
     (
         "lutumpy.testing.render_responses_server",

@@ -4,25 +4,18 @@ A turn knows its origin: API, host and model. What its host has beside the API's
 that host alone, and what is sealed only to who can open it.
 """
 
-# What a turn has                   | goes to
-# ----------------------------------+-------------------------------------------------------------
-# what the API's schema knows       | every host of the API
-# a field of its host's own         | that host; where either host isn't known, the same model
-# what is sealed                    | the same, and at a host of many makers' models the same model
+# What goes where stands in `rules/moves.py`, since the doctor asks the same.
 
 from __future__ import annotations
 
 import logging
-import re
 from functools import lru_cache
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts, facts_of, is_same_service
+from lutumpy.rules.moves import is_same_model
 
 __all__ = ["ANYWHERE", "Destination", "destination_of", "tell_left_out"]
-
-# What a name ends with that says which release of a model answers: a date, or the newest.
-_RELEASE = re.compile(r"-(?:\d{8}|\d{4}-\d\d-\d\d|latest|0)\Z")
 
 _log = logging.getLogger("lutumpy.prefix")
 
@@ -50,26 +43,23 @@ class Destination:
         origin = turn.origin
         host = None if origin is None else origin.host
         if host is None or self.host is None:
-            return self._is_same_model(turn)
+            return is_same_model(_model_of(turn), self.model)
         return is_same_service(host, self.host)
 
     def can_open(self, turn: AssistantTurn) -> bool:
         """Whether what the turn has sealed can be opened here."""
         if not self.is_own(turn):
             return False
-        return not self.facts.many_makers or self._is_same_model(turn)
-
-    def _is_same_model(self, turn: AssistantTurn) -> bool:
-        """Whether it is the same model, as far as that is known."""
-        by = turn.model if turn.origin is None else turn.origin.model
-        if by is None or self.model is None:
-            return True
-        one, other = _RELEASE.sub("", by), _RELEASE.sub("", self.model)
-        return one.startswith(other) or other.startswith(one)
+        return not self.facts.many_makers or is_same_model(_model_of(turn), self.model)
 
     def describe(self) -> str:
         """Its host or, where that isn't known, its model."""
         return self.host or self.model or "an unknown host"
+
+
+def _model_of(turn: AssistantTurn) -> str | None:
+    """The model that said a turn."""
+    return turn.model if turn.origin is None else turn.origin.model
 
 
 ANYWHERE = Destination(None, None, UNKNOWN_HOST, "")

@@ -315,7 +315,7 @@ class SaidSettings:
         """A turn of another host, of which this one gets what it can read."""
         why = "sealed for the host that said it"
         has_results = any(isinstance(block, OpaqueBlock) for block in turn.blocks)
-        if has_results and turn.verbatim is None:
+        if has_results:
             # What the host has run itself is encrypted as well: texts and calls go, as of any API.
             self._leave_out("reasoning and results of the host's own tools", why)
             return replace(turn, api=ELSEWHERE)

@@ -35,7 +35,7 @@ from lutumpy.cli.recognition import (
     has_conversation,
     is_message,
 )
-from lutumpy.doctor import is_compatible
+from lutumpy.doctor import host_name, is_compatible
 from lutumpy.rules.shape import RequestShape
 
 __all__ = [
@@ -98,6 +98,7 @@ class Document:
         status: The answer's HTTP status, where it is known.
         compatible: The request went to another host than the vendor's, which may take what the
             vendor refuses.
+        host: The host that it went to, by its name or address; `None` where it isn't known.
         session: The session of a dump, else `None`.
         decisions: What hooks decided, as `ToolRoundPlan.decisions()` gives it, where the file has
             it under `decisions`.
@@ -111,6 +112,7 @@ class Document:
     answer: Any = None
     status: int | None = None
     compatible: bool = False
+    host: str | None = None
     session: Session | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
 
@@ -257,6 +259,7 @@ def _open_list(entries: list[Any], place: Place, api: Api | None, host: str | No
         entries,
         place,
         compatible=_is_elsewhere(chosen, host),
+        host=_known_host(host),
     )
 
 
@@ -281,7 +284,15 @@ def _open_request(
         )
     is_whole = "model" in body or shape.model_path is not None
     kind: DocumentKind = "request" if is_whole else "messages"
-    return Document(kind, chosen, body, data, place, compatible=_is_elsewhere(chosen, host))
+    return Document(
+        kind,
+        chosen,
+        body,
+        data,
+        place,
+        compatible=_is_elsewhere(chosen, host),
+        host=_known_host(host),
+    )
 
 
 def _open_exchange(
@@ -301,6 +312,7 @@ def _open_exchange(
         answer=data.get("response"),
         status=status if isinstance(status, int) and not isinstance(status, bool) else None,
         compatible=_is_elsewhere(chosen, host),
+        host=_known_host(host),
         decisions=_decisions_in(data),
     )
 
@@ -387,12 +399,16 @@ def _without_address(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_elsewhere(api: Api, host: str | None) -> bool:
     """Whether a document is for another host than the vendor's own."""
+    known = _known_host(host)
+    return known is not None and is_compatible(api, known)
+
+
+def _known_host(host: str | None) -> str | None:
+    """A host as the doctor takes it."""
     try:
-        return host is not None and is_compatible(api, host)
+        return None if host is None else host_name(host)
     except ValueError:
-        return (
-            False  # recorders write all kinds of things there: what isn't an address says nothing
-        )
+        return None  # recorders write all kinds of things there: what isn't an address says nothing
 
 
 def _decisions_in(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

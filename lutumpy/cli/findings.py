@@ -64,6 +64,7 @@ def doctor_options(document: Document) -> dict[str, Any]:
         "model": document.model,
         "thinking": kind if isinstance(kind, str) else None,
         "compatible": document.compatible,
+        "host": document.host,
     }
 
 

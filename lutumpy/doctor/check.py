@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
 from lutumpy.rules.encoding import encodable, encodable_at_once
-from lutumpy.rules.hosts import is_compatible
+from lutumpy.rules.hosts import COMPATIBLE, host_name, is_compatible
 from lutumpy.rules.nesting import check_nesting
 from lutumpy.rules.paths import path_of
 from lutumpy.rules.shape import ApiRules, HistoryContext
 
-__all__ = ["check_messages", "plain_json"]
+if TYPE_CHECKING:
+    from lutumpy.core.turn_origin import TurnOrigin
+    from lutumpy.rules.host_facts import HostFacts
+    from lutumpy.rules.moves import Move
+
+__all__ = ["check_messages", "find_move", "is_other_host", "plain_json"]
 
 
 def check_messages(
@@ -27,7 +32,8 @@ def check_messages(
     model: str | None = None,
     thinking: str | None = None,
     compatible: bool = False,
-    host: str | None = None,
+    host: str | HostFacts | None = None,
+    origin: TurnOrigin | None = None,
 ) -> list[Problem]:
     """Every rule that a history breaks, in the provider's own words and in the order of its checks.
 
@@ -50,7 +56,12 @@ def check_messages(
         compatible: The host is not the vendor's: what only the vendor is known to refuse has the
             certainty `some`.
         host: The host's address (`api.groq.com`, a base URL) or name (`groq`, `compatible`), which
-            says the same: `compatible` is true for every host but the vendor's own.
+            says the same: `compatible` is true for every host but the vendor's own. What the host
+            is known to refuse beside is found too, in its words. Facts of your own are taken in the
+            place of a name.
+        origin: Who said the turns of the model: then what the host would not get of them is found
+            as well, what another host alone knows and what is sealed for it. Its `host` may be a
+            name.
 
     Returns:
         The problems. Each has a `path` from the list of messages to the place; the path of one in
@@ -58,10 +69,11 @@ def check_messages(
 
     Raises:
         UnknownApiError: there is no such API.
-        ValueError: `host` is neither a known name nor an address.
+        ValueError: `host`, or that of `origin`, is neither a known name nor an address.
     """
     rules: ApiRules = serving(api, "rules")
-    compatible = compatible or (host is not None and is_compatible(api, host))
+    compatible = compatible or is_other_host(api, host)
+    move = find_move(api, host, model, origin)
     entries = plain_json(messages)
     declared = plain_json(tools) if tools is not None else None
     if declared is not None and not isinstance(declared, list):
@@ -70,7 +82,9 @@ def check_messages(
     deep, entries = check_nesting(prefix, entries, position)
     deep_system, before = check_nesting(prefix, plain_json(system), "system.{}")
     declared = check_nesting(prefix, declared, "tools[{}]")[1]
-    context = HistoryContext(declared, server_held_prefix, before, model, thinking, compatible)
+    context = HistoryContext(
+        declared, server_held_prefix, before, model, thinking, compatible, move
+    )
     found = rules.check_history(entries, context)
     problems = list(deep)
     problems += [replace(problem, path=("system", *problem.path)) for problem in deep_system]
@@ -78,6 +92,48 @@ def check_messages(
         path = problem.path or path_of(problem.position, entries)
         problems.append(problem if problem.path else replace(problem, path=path))
     return problems
+
+
+def is_other_host(api: Api, host: str | HostFacts | None) -> bool:
+    """Whether a host was named that isn't the vendor of the API.
+
+    Raises:
+        ValueError: It is neither a known name nor an address.
+    """
+    name = host if host is None or isinstance(host, str) else host.address or COMPATIBLE
+    return name is not None and is_compatible(api, name)
+
+
+def find_move(
+    api: Api, host: str | HostFacts | None, model: str | None, origin: TurnOrigin | None
+) -> Move | None:
+    """Where a history goes and whose it is; `None` where neither is said.
+
+    Raises:
+        ValueError: A host is neither a known name nor an address.
+    """
+    if host is None and origin is None:
+        return None
+    from lutumpy.rules.host_facts import UNKNOWN_HOST, facts_of  # only where hosts are asked for
+    from lutumpy.rules.moves import move_to
+
+    if host is None or isinstance(host, str):
+        name = None if host is None else host_name(host)
+        name = None if name == COMPATIBLE else name
+        facts = facts_of(name)
+    else:
+        name, facts = host.address or None, host
+    by_host = origin.host if origin is not None else None
+    by_host = None if by_host is None else host_name(by_host)
+    return move_to(
+        facts,
+        name,
+        model,
+        by_host=by_host if origin is not None else name,
+        by_model=origin.model if origin is not None else model,
+        is_named=host is not None and facts is not UNKNOWN_HOST,
+        is_vendor=host is None or not is_other_host(api, host),
+    )
 
 
 def plain_json(value: Any) -> Any:

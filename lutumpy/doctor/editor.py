@@ -28,7 +28,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
@@ -38,6 +38,9 @@ from lutumpy.plain.pointer import pointer, tokens
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
+
+if TYPE_CHECKING:
+    from lutumpy.rules.host_facts import HostFacts
 
 __all__ = ["IDENTITY", "Editor", "Path", "Ties", "copied"]
 
@@ -119,15 +122,22 @@ class Editor:
     Attributes:
         document: The messages as they are now.
         outside: Entries beside the messages that are counted with them: tools, a system prompt.
+        facts: What is known of the host that gets the messages; `None` where none was named.
         repairs: The repairs that are done.
     """
 
     def __init__(
-        self, messages: list[Any], outside: Iterable[Any] = (), ties: Ties | None = None
+        self,
+        messages: list[Any],
+        outside: Iterable[Any] = (),
+        ties: Ties | None = None,
+        *,
+        facts: HostFacts | None = None,
     ) -> None:
         self.document: list[Any] = messages
         self._ties = ties
         self.outside: tuple[Any, ...] = tuple(outside)
+        self.facts: HostFacts | None = facts
         self.repairs: list[Repair] = []
         # By the path of each list that this pass has changed.
         self._shifts: dict[Path, _Shifts] = {}

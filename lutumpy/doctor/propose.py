@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.apis import Api
 from lutumpy.doctor.catalogue import Row, StageRow, repairs_of
-from lutumpy.doctor.check import check_messages, plain_json
+from lutumpy.doctor.check import check_messages, find_move, is_other_host, plain_json
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.repair import Repair
 from lutumpy.errors import Problem
-from lutumpy.rules.hosts import is_compatible
+
+if TYPE_CHECKING:
+    from lutumpy.core.turn_origin import TurnOrigin
+    from lutumpy.rules.host_facts import HostFacts
 
 __all__ = ["propose_repairs"]
 
@@ -30,7 +33,8 @@ def propose_repairs(
     model: str | None = None,
     thinking: str | None = None,
     compatible: bool = False,
-    host: str | None = None,
+    host: str | HostFacts | None = None,
+    origin: TurnOrigin | None = None,
     thorough: bool = False,
 ) -> list[Repair]:
     """What would make the messages acceptable, one repair at a time.
@@ -51,7 +55,8 @@ def propose_repairs(
         model: The request's model.
         thinking: The `type` of the `thinking` parameter of Messages.
         compatible: The host is not the vendor's: what the vendor alone refuses is left as it is.
-        host: The host's address or name, as for `check_messages`.
+        host: The host's address, name or facts, as for `check_messages`.
+        origin: Who said the turns of the model: what the host would not get of them is taken away.
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns
             used again, results in another order than their calls, text behind calls, calls that
             were cut off.
@@ -62,17 +67,22 @@ def propose_repairs(
 
     Raises:
         UnknownApiError: there is no such API.
-        ValueError: `host` is neither a known name nor an address.
+        ValueError: `host`, or that of `origin`, is neither a known name nor an address.
     """
     document = copied(plain_json(messages))
     outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]
     repairs = repairs_of(api)
     ties = repairs.ties() if repairs.ties is not None else None
-    editor = Editor(document if isinstance(document, list) else [], outside, ties)
+    # A wrong host is an error, whatever can be mended.
+    elsewhere, move = compatible or is_other_host(api, host), find_move(api, host, model, origin)
+    editor = Editor(
+        document if isinstance(document, list) else [],
+        outside,
+        ties,
+        facts=None if move is None else move.facts,
+    )
     if not repairs.stages:
-        check_messages(api, [], host=host)  # a wrong host is an error all the same
         return []
-    is_other_host = compatible or (host is not None and is_compatible(api, host))
     for _ in range(_MOST_PASSES):
         found = check_messages(
             api,
@@ -84,10 +94,11 @@ def propose_repairs(
             thinking=thinking,
             compatible=compatible,
             host=host,
+            origin=origin,
         )
         wanted = found
         if not thorough:
-            wanted = [p for p in found if _is_wanted(repairs.rows, p, is_other_host)]
+            wanted = [p for p in found if _is_wanted(repairs.rows, p, elsewhere)]
         if not _mend_first_stage(repairs.stages, editor, wanted, found):
             break
     return editor.repairs
@@ -97,14 +108,14 @@ def _entries_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_wanted(rows: Mapping[str, Row], problem: Problem, is_other_host: bool) -> bool:
+def _is_wanted(rows: Mapping[str, Row], problem: Problem, elsewhere: bool) -> bool:
     """Whether a problem is mended without being thorough."""
     if problem.certainty == "refused":
         return True
     row = rows.get(problem.rule)
     if row is None or not row.mending.although_unsure:
         return False
-    return not (is_other_host and row.rule.vendor_only)
+    return not (elsewhere and row.rule.vendor_only)
 
 
 def _mend_first_stage(

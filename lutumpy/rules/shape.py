@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from lutumpy.errors import Problem
+
+if TYPE_CHECKING:
+    from lutumpy.rules.moves import Move
 
 __all__ = [
     "NOTHING",
@@ -202,7 +205,9 @@ class DeclaredTool:
 
 @dataclass(frozen=True, slots=True)
 class HistoryContext:
-    """What a check of a history knows of the request around it. See `check_messages` for each."""
+    """What a check of a history knows of the request around it. See `check_messages` for each;
+    `move` is made of its `host`, `model` and `origin`, and `None` where they say nothing.
+    """
 
     tools: Sequence[Any] | None = None
     server_held_prefix: bool = False
@@ -210,6 +215,7 @@ class HistoryContext:
     model: str | None = None
     thinking: str | None = None
     compatible: bool = False
+    move: Move | None = None
 
 
 class ApiRules(Protocol):

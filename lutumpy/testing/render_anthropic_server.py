@@ -20,6 +20,7 @@ from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.messages import check_request
 from lutumpy.rules.anthropic.models import BINDING_CONTROLS
+from lutumpy.rules.anthropic.moves import refuse_seal
 from lutumpy.rules.anthropic.requests import FIXED_BY_THREAD, continues_thread
 from lutumpy.rules.writing import BoundBlock
 from lutumpy.testing.api_server import (
@@ -245,8 +246,7 @@ class MessagesServer(ApiServer):
         return answer.get("content")
 
     def refuse_seal(self, path: str, seal: str) -> Problem:
-        message = f"{path}: Invalid `signature` in `thinking` block"
-        return Problem("anthropic.signature", path, message, "refused")
+        return refuse_seal(path)
 
     def _check_whole(
         self, thread: Thread, body: Mapping[str, Any], betas: list[str]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.responses.items import check_messages, check_request
+from lutumpy.rules.openai.responses.moves import refuse_seal
 from lutumpy.rules.openai.shapes import check_integer, long_array, missing, wrong_type, wrong_value
 from lutumpy.rules.writing import BoundBlock
 from lutumpy.testing.api_server import (
@@ -169,10 +170,7 @@ class ResponsesServer(OpenAIServer):
         return answer.get("output")
 
     def refuse_seal(self, path: str, seal: str) -> Problem:
-        shown = f"{seal[:4]}...{seal[-4:]}"
-        message = f"The encrypted content {shown} could not be verified."
-        code = "invalid_encrypted_content"
-        return Problem("responses.sealed", path, message, "refused", code=code)
+        return refuse_seal(path, seal)
 
     def _tell_removed(self, body: Mapping[str, Any], held: list[Any]) -> None:
         """Note which reasoning the model doesn't see; nobody is refused for it."""

@@ -37,11 +37,22 @@ TITLES = {
     "bedrock_converse": "Converse",
     "gemini_generate_content": "generateContent",
 }
-MODULES = ("messages", "blocks", "changes", "items", "media", "sequence", "server_tools")
+MODULES = (
+    "messages",
+    "blocks",
+    "changes",
+    "host_fields",
+    "items",
+    "media",
+    "moves",
+    "sequence",
+    "server_tools",
+)
 """The modules of an API's rules that check histories."""
 
 OF_REQUESTS = frozenset(
-    "beta_header body effort_for_model held_prefix inference model required thinking "
+    "beta_header body effort_for_model held_prefix host_parameter inference model required "
+    "thinking "
     "unknown_parameter".split()
 )
 """What these modules say of a request around its history."""

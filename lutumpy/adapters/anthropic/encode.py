@@ -30,14 +30,19 @@ prefix of the next one's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from lutumpy.adapters.anthropic.bound_form import is_reminder, texts_of
 from lutumpy.adapters.anthropic.cache import count_breakpoints, mark, takes_breakpoint
 from lutumpy.adapters.anthropic.carriers import Carriers, MessagesSpelling, carry_reminder
 from lutumpy.adapters.anthropic.decode import API, TOOLSET_KIND
-from lutumpy.adapters.anthropic.original import as_blocks, content_of, entries_without_reasoning
+from lutumpy.adapters.anthropic.original import (
+    as_blocks,
+    content_of,
+    entries_for_any_host,
+    entries_without_reasoning,
+)
 from lutumpy.adapters.anthropic.own_turn import encode_own_turn, result_block, text_of_failure
 from lutumpy.adapters.anthropic.part_writer import PartWriter
 from lutumpy.adapters.anthropic.parts import text_blocks
@@ -270,11 +275,11 @@ class MessagesEncoder:
             self._add_original_entries(verbatim.entries, "user" if message.role == "user" else None)
 
     def _add_original_turn(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
-        entries = (
-            entries_without_reasoning(verbatim.entries)
-            if turn.reasoning_dropped
-            else verbatim.entries
-        )
+        entries: Sequence[bytes] = verbatim.entries
+        if turn.api != API:  # what its host has run and sealed stays there
+            entries = entries_for_any_host(entries)
+        elif turn.reasoning_dropped:
+            entries = entries_without_reasoning(entries)
         self._container, self._running = b"", None
         self._add_original_entries(entries, "paused" if turn.finish_reason == "paused" else "turn")
         if turn.results_only and entries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import REASONING
@@ -15,6 +15,7 @@ from lutumpy.plain.json_values import encode
 __all__ = [
     "as_blocks",
     "content_of",
+    "entries_for_any_host",
     "entries_without_reasoning",
     "kind_of",
     "system_blocks",
@@ -46,14 +47,34 @@ def as_blocks(entry: bytes) -> bytes:
     )
 
 
+def entries_for_any_host(entries: Iterable[bytes]) -> list[bytes]:
+    """A turn's messages without what only their host can read: reasoning, what it has run itself,
+    and what its texts cite of that.
+    """
+    return _write_again(entries, _for_any_host)
+
+
+def _for_any_host(content: list[Any]) -> list[Any]:
+    kept = [block for block in content if kind_of(block) in ("text", "tool_use")]
+    return [{key: block[key] for key in block if key != "citations"} for block in kept]
+
+
 def entries_without_reasoning(entries: Iterable[bytes]) -> list[bytes]:
     """The messages without thinking; one that was nothing else is left out."""
+    return _write_again(entries, _without_reasoning)
+
+
+def _without_reasoning(content: list[Any]) -> list[Any]:
+    return [block for block in content if kind_of(block) not in REASONING]
+
+
+def _write_again(entries: Iterable[bytes], change: Callable[[list[Any]], list[Any]]) -> list[bytes]:
     kept: list[bytes] = []
     for entry in entries:
         message = json_values.decode(entry)
         content = message.get("content")
         if isinstance(content, list):
-            message["content"] = [block for block in content if kind_of(block) not in REASONING]
+            message["content"] = change(content)
         if message.get("content") or not content:
             kept.append(encode(message))
     return kept

@@ -15,9 +15,11 @@ from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
 from lutumpy.rules.anthropic.limits import MAX_HISTORY_NAME
+from lutumpy.rules.anthropic.prefix import THINKING
 from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = [
+    "drop_private",
     "drop_provider_block",
     "drop_thinking_block",
     "drop_unknown_keys",
@@ -88,6 +90,29 @@ def mend_text(editor: Editor, problem: Problem, path: Path, block: dict[str, Any
         editor.put((*path, "text"), as_text(text))
         reason = "The value in the text block is not a text; it is written as JSON text."
         editor.done("set_content", problem, reason)
+
+
+def drop_private(editor: Editor, problem: Problem) -> None:
+    """A block or a field that one host alone can read."""
+    path = problem.path
+    if path[-1] == "citations":
+        if isinstance(editor.get(path[:-1]), dict):
+            editor.remove_key(path)
+            reason = "Only the host that found these citations can read them; they are left out."
+            editor.done("drop_key", problem, reason)
+        return
+    block = editor.get(path)
+    if not isinstance(block, dict):
+        return
+    if "tool_use_id" in block:
+        reason = "Only the host that ran this tool can read its result; it is left out."
+        drop_entry(editor, path, problem, "drop_result", reason)
+    elif block.get("type") in THINKING:
+        reason = "Only who has signed this reasoning can read it; it is left out."
+        drop_entry(editor, path, problem, "drop_reasoning", reason)
+    else:
+        reason = "Only the host that ran this tool can read the call; it is left out."
+        drop_entry(editor, path, problem, "drop_call", reason)
 
 
 def drop_thinking_block(editor: Editor, problem: Problem) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lutumpy.doctor.anthropic.blocks import (
+    drop_private,
     drop_provider_block,
     drop_thinking_block,
     drop_unknown_keys,
@@ -56,6 +57,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #
 #   nesting, encoding        first, so that everything after them sees JSON that can be compared
 #   conversion               before shapes are mended: what is odd here may be right in another API
+#   private                  what only another host can read is gone before it is looked at
 #   entries .. errors        each message and block by itself, from the outside in
 #   call ids, repeated ids   before pairing, which goes by ids
 #   system roles, positions  system messages divide turns, so they stand right before turns are read
@@ -71,6 +73,7 @@ _ORDER = (
     "nesting",
     "encoding",
     "conversion",
+    "private",
     "entries",
     "contents",
     "blocks",
@@ -259,6 +262,14 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.prefill": Mending(left="the program knows what the user says next"),
     "anthropic.prefill_whitespace": Mending(
         one_by_one("endings", cut_white_space), repairs=("set_content",), although_unsure=True
+    ),
+    "anthropic.host_field": Mending(
+        one_by_one("private", drop_private),
+        repairs=("drop_call", "drop_result", "drop_key"),
+        although_unsure=True,
+    ),
+    "anthropic.sealed": Mending(
+        one_by_one("private", drop_private), repairs=("drop_reasoning",), although_unsure=True
     ),
     "anthropic.tool_declared": Mending(left=REQUEST_IS_LEFT),
     "anthropic.tool_reference": Mending(left=REQUEST_IS_LEFT),

@@ -20,6 +20,7 @@ from lutumpy.rules.bedrock.wire import WIRE
 __all__ = [
     "drop_cache_point",
     "drop_reasoning",
+    "drop_sealed",
     "drop_type",
     "drop_unknown_keys",
     "fill_empty_error",
@@ -117,6 +118,13 @@ def drop_reasoning(editor: Editor, problem: Problem) -> None:
     """Reasoning that lacks its text or its signature."""
     path = problem.path[:3]
     reason = "The model didn't write reasoning without a text or a signature; it is left out."
+    drop_entry(editor, path, problem, "drop_reasoning", reason)
+
+
+def drop_sealed(editor: Editor, problem: Problem) -> None:
+    """Reasoning that another host has signed."""
+    path = problem.path[:3]
+    reason = "Only who has signed this reasoning can read it; it is left out."
     drop_entry(editor, path, problem, "drop_reasoning", reason)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lutumpy.doctor.bedrock.blocks import (
     drop_cache_point,
     drop_reasoning,
+    drop_sealed,
     drop_type,
     drop_unknown_keys,
     fill_empty_error,
@@ -56,6 +57,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #
 #   nesting, encoding        first, so that everything after them sees JSON that can be compared
 #   conversion               before shapes are mended: what is odd here may be right in another API
+#   private                  what only another host can read is gone before it is looked at
 #   entries .. errors        each message and block by itself, from the outside in
 #   call ids, repeated ids   before pairing, which goes by ids
 #   media                    blocks that are to be moved next are whole then
@@ -71,6 +73,7 @@ _ORDER = (
     "nesting",
     "encoding",
     "conversion",
+    "private",
     "entries",
     "contents",
     "blocks",
@@ -247,6 +250,9 @@ _MENDINGS: Mapping[str, Mending] = {
         repairs=("move_content",),
         left="lost reasoning can't be made up, because it is signed: "
         "send the request without a budget",
+    ),
+    "converse.sealed": Mending(
+        one_by_one("private", drop_sealed), repairs=("drop_reasoning",), although_unsure=True
     ),
     "converse.tool_config": Mending(left=_REQUEST_IS_LEFT),
     "converse.tool_declared": Mending(left=_REQUEST_IS_LEFT),

@@ -160,6 +160,23 @@ def mend_text(editor: Editor, problem: Problem) -> None:
     editor.done("set_content", problem, reason)
 
 
+def drop_sealed(editor: Editor, problem: Problem) -> None:
+    """A signature of another host: calls get the mark for those of others."""
+    part = editor.get(problem.path[:3])
+    if not isinstance(part, dict) or problem.path[-1] not in part:
+        return
+    if field(part, "functionCall") is not None:
+        editor.put(problem.path, FOREIGN_SIGNATURE)
+        reason = (
+            "Only the host that issued this signature can read it; the mark for calls of others "
+            "stands in its place."
+        )
+    else:
+        editor.remove_key(problem.path)
+        reason = "Only the host that issued this signature can read it; it is left out."
+    editor.done("drop_reasoning", problem, reason)
+
+
 def mend_signature_bytes(editor: Editor, problem: Problem) -> None:
     """A signature that nobody can have issued: calls get the mark for those of others."""
     part = editor.get(problem.path[:3])

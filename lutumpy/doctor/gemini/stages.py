@@ -30,6 +30,7 @@ from lutumpy.doctor.gemini.calls import (
     mend_signature,
 )
 from lutumpy.doctor.gemini.contents import (
+    drop_sealed,
     drop_unknown_key,
     mend_content,
     mend_empty_parts,
@@ -51,6 +52,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #
 #   nesting, encoding        first, so that everything after them sees JSON that can be compared
 #   conversion               before shapes are mended: what is odd here may be right in another API
+#   private                  what only another host can read is gone before it is looked at
 #   entries .. parts         each content and part by itself, from the outside in
 #   fields                   what calls, results and files hold
 #   names                    after ids are texts, by which a result finds its call
@@ -64,6 +66,7 @@ _ORDER = (
     "nesting",
     "encoding",
     "conversion",
+    "private",
     "entries",
     "parts lists",
     "keys",
@@ -170,6 +173,9 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("signatures", drop_second_signature), repairs=("drop_key",)
     ),
     "gemini.signature_modified": Mending(left="only the server knows what it has sent"),
+    "gemini.sealed": Mending(
+        one_by_one("private", drop_sealed), repairs=("drop_reasoning",), although_unsure=True
+    ),
     "gemini.tool_declared": Mending(
         left="repairs don't touch the request's `tools`, and the contents don't show what should "
         "be declared"

@@ -286,6 +286,16 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "anthropic.host_field",
+        "What one host alone has run or found goes to that host",
+        ("some",),
+    ),
+    Rule(
+        "anthropic.sealed",
+        "What a host or a model has sealed goes to who can open it",
+        ("refused", "some"),
+    ),
+    Rule(
         "anthropic.tool_declared",
         "Tools that were called are still declared; some hosts require that any tool is",
         ("discouraged", "some"),

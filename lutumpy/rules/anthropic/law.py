@@ -79,7 +79,7 @@ SIGNS = Signs(
 
 def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
     """Every rule that a list of messages, and a system text beside it, breaks."""
-    return check_messages(
+    found = check_messages(
         messages,
         context.system,
         tools=context.tools,
@@ -88,6 +88,11 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
         server_held_prefix=context.server_held_prefix,
         compatible=context.compatible,
     )
+    if context.move is not None:
+        from lutumpy.rules.anthropic.moves import check_move  # hosts are rare
+
+        found += check_move(messages, context.move)
+    return found
 
 
 def reasoning_binding() -> ReasoningBinding:

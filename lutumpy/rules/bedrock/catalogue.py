@@ -234,6 +234,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("refused", "some"),
         vendor_only=True,
     ),
+    Rule(
+        "converse.sealed",
+        "What a host or a model has sealed goes to who can open it",
+        ("refused", "some"),
+    ),
     Rule("converse.tool_config", "A request whose history has calls declares tools", ("refused",)),
     Rule(
         "converse.tool_declared",

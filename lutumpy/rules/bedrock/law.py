@@ -84,7 +84,7 @@ SIGNS = Signs(
 
 def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
     """Every rule that a list of messages, and a system text beside it, breaks."""
-    return check_messages(
+    found = check_messages(
         messages,
         context.system,
         tools=context.tools,
@@ -92,6 +92,11 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
         thinking=context.thinking,
         compatible=context.compatible,
     )
+    if context.move is not None:
+        from lutumpy.rules.bedrock.moves import check_move  # hosts are rare
+
+        found += check_move(messages, context.move)
+    return found
 
 
 def tools_of(body: Mapping[str, Any]) -> list[Any] | None:

@@ -129,6 +129,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "gemini.sealed",
+        "What a host or a model has sealed goes to who can open it",
+        ("refused", "some"),
+    ),
+    Rule(
         "gemini.tool_declared",
         "Functions that were called are still declared",
         ("discouraged",),

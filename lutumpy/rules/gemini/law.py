@@ -69,7 +69,7 @@ SIGNS = Signs(
 
 def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
     """Every rule that a list of contents, and a system instruction beside it, breaks."""
-    return check_messages(
+    found = check_messages(
         messages,
         context.system,
         tools=context.tools,
@@ -77,6 +77,11 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
         held=context.server_held_prefix,
         compatible=context.compatible,
     )
+    if context.move is not None:
+        from lutumpy.rules.gemini.moves import check_move  # hosts are rare
+
+        found += check_move(messages, context.move)
+    return found
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["fit_items"]
+from lutumpy.rules.openai.responses.moves import ITEM_KEYS, PART_KEYS
 
-# What the API's schema knows of an assistant's message and of the calls that a client runs, without
-# ids, which name what the host has stored.
-_KEYS = {
-    "message": ("type", "role", "status", "phase", "content"),
-    "function_call": ("type", "call_id", "name", "namespace", "arguments", "status"),
-    "custom_tool_call": ("type", "call_id", "name", "namespace", "input", "status"),
-}
-_PART_KEYS = {"output_text": ("type", "text", "annotations"), "refusal": ("type", "refusal")}
+__all__ = ["fit_items"]
 
 
 def fit_items(items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -32,11 +25,11 @@ def fit_items(items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[s
     left: list[str] = []
     for item in items:
         kind = item.get("type", "message")
-        if kind not in _KEYS:
+        if kind not in ITEM_KEYS:
             if kind not in left:
                 left.append(str(kind))
             continue
-        fitted = {key: item[key] for key in _KEYS[kind] if item.get(key) is not None}
+        fitted = {key: item[key] for key in ITEM_KEYS[kind] if item.get(key) is not None}
         if isinstance(fitted.get("content"), list):
             fitted["content"] = [_fit_part(part) for part in fitted["content"]]
         kept.append(fitted)
@@ -44,5 +37,5 @@ def fit_items(items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[s
 
 
 def _fit_part(part: Any) -> Any:
-    keys = _PART_KEYS.get(str(part.get("type"))) if isinstance(part, dict) else None
+    keys = PART_KEYS.get(str(part.get("type"))) if isinstance(part, dict) else None
     return part if keys is None else {key: part[key] for key in keys if key in part}

@@ -18,6 +18,11 @@ from lutumpy.doctor.catalogue import (
 from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
 from lutumpy.doctor.openai.chat.calls import mend_call, mend_names, split_calls
+from lutumpy.doctor.openai.chat.host_fields import (
+    add_host_reasoning,
+    drop_sealed,
+    mend_host_field,
+)
 from lutumpy.doctor.openai.chat.ids import (
     mend_ids,
     mend_repeats,
@@ -43,8 +48,10 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #
 #   nesting, encoding        first, so that everything after them sees JSON that can be compared
 #   conversion               before shapes are mended: what is odd here may be right in another API
+#   host fields              before contents: a message may have nothing else
 #   entries .. media         each message by itself, from the outside in; a role tells which parts
 #                            a message may have, so roles come before contents
+#   host reasoning           when fields that hold it have got their right name
 #   call ids, result ids,    before pairing, which goes by ids
 #   repeated ids
 #   pairing                  results to their calls
@@ -59,8 +66,10 @@ _ORDER = (
     "calls",
     "arguments",
     "tool names",
+    "host fields",
     "contents",
     "media",
+    "host reasoning",
     "call ids",
     "result ids",
     "repeated ids",
@@ -153,6 +162,21 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "chat.reused_call_id": Mending(all_at_once("order", mend_reused), repairs=("rename_id",)),
     "chat.result_order": Mending(all_at_once("order", mend_reused), repairs=("move_result",)),
+    "chat.host_field": Mending(
+        one_by_one("host fields", mend_host_field),
+        repairs=("move_content", "drop_reasoning", "drop_key", "drop_empty"),
+        although_unsure=True,
+    ),
+    "chat.host_reasoning": Mending(
+        one_by_one("host reasoning", add_host_reasoning),
+        repairs=("set_field",),
+        although_unsure=True,
+    ),
+    "chat.sealed": Mending(
+        one_by_one("host fields", drop_sealed),
+        repairs=("drop_reasoning",),
+        although_unsure=True,
+    ),
     "chat.tool_declared": Mending(left=REQUEST_IS_LEFT),
 }
 

@@ -32,6 +32,7 @@ from lutumpy.doctor.openai.responses.items import (
     mend_role,
     mend_summary,
 )
+from lutumpy.doctor.openai.responses.moves import drop_private
 from lutumpy.doctor.openai.responses.order import drop_truncated, mend_interleaved
 from lutumpy.doctor.openai.responses.pairing import mend_outputs
 from lutumpy.doctor.openai.responses.reasoning import ReasoningTies, mend_reasoning
@@ -45,6 +46,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES", "TIES"]
 #
 #   nesting, encoding        first, so that everything after them sees JSON that can be compared
 #   conversion               before shapes are mended: what is odd here may be right in another API
+#   private                  what only another host knows is gone before it is looked at
 #   entries, keys            what each item is, and which keys it has
 #   cut-off calls            before arguments: one that was cut off would be wrapped and kept
 #   arguments .. media       the fields and parts of each item
@@ -57,6 +59,7 @@ _ORDER = (
     "nesting",
     "encoding",
     "conversion",
+    "private",
     "entries",
     "keys",
     "cut-off calls",
@@ -200,6 +203,14 @@ _MENDINGS: Mapping[str, Mending] = {
         all_at_once("reasoning", mend_reasoning), repairs=("drop_reasoning",)
     ),
     "responses.required_reasoning": Mending(left="only the server knows what it has sent"),
+    "responses.host_field": Mending(
+        one_by_one("private", drop_private),
+        repairs=("drop_id", "drop_key", "drop_call"),
+        although_unsure=True,
+    ),
+    "responses.sealed": Mending(
+        one_by_one("private", drop_private), repairs=("drop_reasoning",), although_unsure=True
+    ),
     "responses.tool_declared": Mending(left=REQUEST_IS_LEFT),
 }
 

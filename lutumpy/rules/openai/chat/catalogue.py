@@ -112,6 +112,17 @@ RULES: Mapping[str, Rule] = rules_by_id(
     Rule("chat.duplicate_call_id", "The calls of one message have different ids", ("some",)),
     Rule("chat.reused_call_id", "No later message uses the id of a call again", ("discouraged",)),
     Rule("chat.result_order", "Results keep the order of their calls", ("discouraged",)),
+    Rule(
+        "chat.host_field",
+        "An assistant message holds the API's fields, and those that its host knows",
+        ("refused", "some"),
+    ),
+    Rule(
+        "chat.host_reasoning",
+        "Where a host wants its reasoning back, a message with calls holds it",
+        ("some",),
+    ),
+    Rule("chat.sealed", "What a model has sealed goes to that model alone", ("some",)),
     Rule("chat.tool_declared", "Tools that were called are still declared", ("discouraged",)),
 )
 """In the order in which an API's shapes, ids and sequence are checked."""

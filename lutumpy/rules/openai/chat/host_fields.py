@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.host_facts import HostFacts
+from lutumpy.rules.moves import Move
+from lutumpy.rules.paths import path_of
 from lutumpy.rules.problem import Problem, is_object, items, text
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "PART_TYPES",
     "check_host",
     "check_host_parameters",
+    "check_move",
     "find_sealed",
 ]
 
@@ -43,39 +46,120 @@ def check_host(messages: Any, facts: HostFacts) -> list[Problem]:
         facts: What is known of the host.
     """
     found: list[Problem] = []
-    known = MESSAGE_KEYS | {"audio", "prefix", facts.reasoning_field}
-    for index, message in enumerate(items(messages)):
-        if not is_object(message) or message.get("role") != "assistant":
-            continue
-        refusal = facts.unknown_field
-        if refusal is not None:
-            for key in message:
-                if key not in known:
-                    where = f"messages[{index}].{key}"
-                    found.append(
-                        Problem(
-                            "chat.host_field",
-                            where,
-                            refusal.say(index, key),
-                            "refused",
-                            status=refusal.status,
-                            code=refusal.code,
-                        )
-                    )
+    for index, message in _assistant_messages(messages):
+        found += _check_fields(index, message, facts)
         found += _check_parts(index, message.get("content"), facts)
-        need, field = facts.missing_reasoning, facts.reasoning_field
-        if need is not None and field and message.get("tool_calls") and field not in message:
-            found.append(
-                Problem(
-                    "chat.host_reasoning",
-                    f"messages[{index}]",
-                    need.say(index, field),
-                    "some",
-                    status=need.status,
-                    code=need.code,
-                )
-            )
+        found += _check_reasoning(index, message, facts)
     return found
+
+
+def check_move(messages: Any, move: Move, found: list[Problem]) -> list[Problem]:
+    """The problems of messages on their way to a host.
+
+    Args:
+        messages: The messages.
+        move: Where they go, and whose they are.
+        found: What breaks the rules of the API.
+
+    Returns:
+        Those that the host has as well, and its own: what it is known to refuse, and what is
+        private to who said the messages, or sealed for that.
+    """
+    facts = move.facts
+    kept = [one for one in found if not _is_own_part(one, messages, facts)]
+    for index, message in _assistant_messages(messages):
+        refused = _check_fields(index, message, facts) if move.is_named else []
+        kept += refused
+        if not move.is_own:
+            known = {problem.position for problem in refused}
+            private = _find_private(index, message, facts)
+            kept += [problem for problem in private if problem.position not in known]
+        if move.is_named:
+            kept += _check_reasoning(index, message, facts)
+    if move.is_own and not move.can_open:
+        for where, _ in find_sealed(items(messages)):
+            words = f"{where}: the signature could not be verified."
+            kept.append(Problem("chat.sealed", where, words, "some"))
+    return kept
+
+
+def _assistant_messages(messages: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, message in enumerate(items(messages)):
+        if is_object(message) and message.get("role") == "assistant":
+            yield index, message
+
+
+def _known_fields(facts: HostFacts) -> frozenset[str | None]:
+    return MESSAGE_KEYS | {"audio", "prefix", facts.reasoning_field}
+
+
+def _check_fields(index: int, message: Mapping[str, Any], facts: HostFacts) -> list[Problem]:
+    """Fields that a host is known to refuse."""
+    refusal = facts.unknown_field
+    if refusal is None:
+        return []
+    known = _known_fields(facts)
+    return [
+        Problem(
+            "chat.host_field",
+            f"messages[{index}].{key}",
+            refusal.say(index, key),
+            "refused",
+            status=refusal.status,
+            code=refusal.code,
+        )
+        for key in message
+        if key not in known
+    ]
+
+
+def _check_reasoning(index: int, message: Mapping[str, Any], facts: HostFacts) -> list[Problem]:
+    """Calls without the reasoning that a host wants back with them."""
+    need, field = facts.missing_reasoning, facts.reasoning_field
+    if need is None or not field or not message.get("tool_calls") or field in message:
+        return []
+    return [
+        Problem(
+            "chat.host_reasoning",
+            f"messages[{index}]",
+            need.say(index, field),
+            "some",
+            status=need.status,
+            code=need.code,
+        )
+    ]
+
+
+def _is_own_part(problem: Problem, messages: Any, facts: HostFacts) -> bool:
+    """Whether a problem is a kind of part that the host has beside the API's."""
+    if problem.rule != "chat.parts" or not facts.own_parts:
+        return False
+    place = path_of(problem.position, messages)
+    value = messages
+    for step in place:
+        value = value[step]
+    return value in facts.own_parts if isinstance(value, str) else False
+
+
+def _find_private(index: int, message: Mapping[str, Any], facts: HostFacts) -> list[Problem]:
+    """What another host has said beside the API's schema; some hosts refuse it, each in words of
+    its own.
+    """
+    known, where = {*MESSAGE_KEYS, facts.reasoning_field}, f"messages[{index}]"
+    places = [(f"{where}.{key}", key) for key in message if key not in known]
+    for number, call in enumerate(items(message.get("tool_calls"))):
+        # The place of a call is told by its place.
+        own = [key for key in call if key not in {*CALL_KEYS, "index"}] if is_object(call) else []
+        places += [(f"{where}.tool_calls[{number}].{key}", key) for key in own]
+    for number, part in enumerate(items(message.get("content"))):
+        kind = part.get("type") if is_object(part) else None
+        if isinstance(kind, str) and kind not in PART_TYPES | facts.own_parts:
+            places.append((f"{where}.content[{number}]", kind))
+    words = "only the host that said this message has '{}'"
+    return [
+        Problem("chat.host_field", place, f"{place}: {words.format(name)}", "some")
+        for place, name in places
+    ]
 
 
 def _check_parts(index: int, content: Any, facts: HostFacts) -> list[Problem]:

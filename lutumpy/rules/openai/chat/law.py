@@ -73,9 +73,14 @@ SIGNS = Signs(
 
 def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
     """Every rule that a list of messages breaks."""
-    return check_messages(
+    found = check_messages(
         messages, tools=context.tools, model=context.model, compatible=context.compatible
     )
+    if context.move is None:
+        return found
+    from lutumpy.rules.openai.chat.host_fields import check_move  # the table of hosts is rare
+
+    return check_move(messages, context.move, found)
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

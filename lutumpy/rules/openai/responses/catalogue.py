@@ -172,6 +172,16 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("refused",),
         vendor_only=True,
     ),
+    Rule(
+        "responses.host_field",
+        "Ids, fields and items that one host alone knows go to that host",
+        ("some",),
+    ),
+    Rule(
+        "responses.sealed",
+        "What a host or a model has sealed goes to who can open it",
+        ("refused", "some"),
+    ),
     Rule("responses.tool_declared", "Tools that were called are still declared", ("discouraged",)),
 )
 """In the order in which an API's shapes, ids and sequence are checked."""

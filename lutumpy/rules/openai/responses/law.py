@@ -77,12 +77,17 @@ SIGNS = Signs(
 
 def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
     """Every rule that a list of input items breaks."""
-    return check_messages(
+    found = check_messages(
         messages,
         tools=context.tools,
         server_held_prefix=context.server_held_prefix,
         compatible=context.compatible,
     )
+    if context.move is not None:
+        from lutumpy.rules.openai.responses.moves import check_move  # hosts are rare
+
+        found += check_move(messages, context.move)
+    return found
 
 
 def reasoning_binding() -> ReasoningBinding:

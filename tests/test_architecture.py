@@ -118,6 +118,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.core.items",
     ): "the constant by which a rejection is recognised",
     (
+        "lutumpy.testing.cassettes.http",
+        "lutumpy.adapters.sdk_clients",
+    ): "connections for recording are closed with their event loop, as those of adapters",
+    (
         "lutumpy.testing.host_place",
         "lutumpy.rules.host_facts",
     ): "it stands for the hosts of the table",

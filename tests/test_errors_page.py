@@ -86,7 +86,11 @@ def test_every_public_error_has_its_entry_and_no_other_has_one() -> None:
     assert set(entries()) == set(public_errors())
 
 
-@pytest.mark.parametrize("name", sorted(public_errors()))
+# What no `except Exception` of an SDK or of a program may hide, as the failures of pytest.
+UNHIDDEN = {"CassetteMismatch"}
+
+
+@pytest.mark.parametrize("name", sorted(set(public_errors()) - UNHIDDEN))
 def test_every_public_error_is_one_of_the_library(name: str) -> None:
     assert issubclass(public_errors()[name], LutumpyError)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lutumpy.errors.base import LutumpyError
 from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
+from lutumpy.errors.recordings import CassetteError, CassetteMismatch
 from lutumpy.errors.waiting import (
     EngineError,
     PlanError,
@@ -25,6 +26,8 @@ from lutumpy.plain.values import dataclass
 __all__ = [
     "AdapterError",
     "CallData",
+    "CassetteError",
+    "CassetteMismatch",
     "Certainty",
     "CommitError",
     "CommitProblem",

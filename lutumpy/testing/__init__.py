@@ -1,5 +1,5 @@
-"""Help for testing programs that call tools: scripted answers, and a server that speaks every API
-of the table.
+"""Help for testing programs that call tools: scripted answers, recorded traffic, and a server that
+speaks every API of the table.
 
 Names load when they are first used: a script needs neither the server's HTTP stack nor an SDK.
 """
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lutumpy.testing.cassettes.cassette import Cassette
     from lutumpy.testing.replies import Call, Failure, Reply
     from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "Cassette",
     "Failure",
     "HostUrls",
     "Reply",
@@ -30,6 +32,7 @@ __all__ = [
 
 _HOMES = {
     "Call": "replies",
+    "Cassette": "cassettes.cassette",
     "Failure": "replies",
     "Reply": "replies",
     "render": "script",

@@ -16,11 +16,20 @@ from lutumpy.testing.replies import Call, Reply, split_text
 __all__ = [
     "failure_headers",
     "failure_type",
+    "recorded_client",
     "render",
     "render_failure",
     "render_stream",
     "signature",
 ]
+
+
+def recorded_client(*arguments: Any) -> Any:
+    """A client of the SDK whose requests go through a cassette; `None` for one of another SDK."""
+    from lutumpy.testing import render_bedrock_client  # rarely needed
+
+    return render_bedrock_client.recorded_client(*arguments)
+
 
 TYPES: Mapping[int, str] = {
     400: "ValidationException",

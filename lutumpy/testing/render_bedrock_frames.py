@@ -1,39 +1,17 @@
-"""The frames of Amazon's event stream: bytes with lengths and checksums around each event."""
-
-#     total length, length of the headers    4 + 4 bytes, big-endian
-#     checksum of these                      4 bytes, CRC-32
-#     headers                                name after its length (1), 7, text after its (2)
-#     payload                                JSON
-#     checksum of all before                 4 bytes
+"""The events of Converse as frames of Amazon's event stream."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["write_event_frame", "write_exception_frame", "write_frame"]
+from lutumpy.testing.event_frames import write_frame
 
-_TEXT = 7
-"""The type of a header that holds a text."""
+__all__ = ["write_event_frame", "write_exception_frame"]
+
 _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 """What payloads are padded with, so that their lengths don't tell what they say."""
-
-
-def write_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
-    """One frame."""
-    written = b"".join([_write_header(name, value) for name, value in headers.items()])
-    total = 12 + len(written) + len(payload) + 4
-    lengths = struct.pack(">II", total, len(written))
-    frame = lengths + struct.pack(">I", zlib.crc32(lengths)) + written + payload
-    return frame + struct.pack(">I", zlib.crc32(frame))
-
-
-def _write_header(name: str, value: str) -> bytes:
-    key, text = name.encode(), value.encode()
-    return bytes([len(key)]) + key + bytes([_TEXT]) + struct.pack(">H", len(text)) + text
 
 
 def write_event_frame(name: str, payload: Mapping[str, Any]) -> bytes:

@@ -15,7 +15,22 @@ from typing import Any
 from lutumpy.rules.gemini.models import generation
 from lutumpy.testing.replies import Call, Reply, split_text
 
-__all__ = ["render", "render_failure", "render_stream", "signature", "write_chunk"]
+__all__ = [
+    "recorded_client",
+    "render",
+    "render_failure",
+    "render_stream",
+    "signature",
+    "write_chunk",
+]
+
+
+def recorded_client(*arguments: Any) -> Any:
+    """A client of the SDK whose requests go through a cassette; `None` for one of another SDK."""
+    from lutumpy.testing import render_gemini_client  # rarely needed
+
+    return render_gemini_client.recorded_client(*arguments)
+
 
 STATUSES: Mapping[int, str] = {
     400: "INVALID_ARGUMENT",

@@ -25,11 +25,13 @@ __all__ = [
 class Rendering(Protocol):
     """What the `rendering` module of an API defines.
 
-    Three more names may stand in it. `render_failure` takes status and message, and `kind`,
+    Four more names may stand in it. `render_failure` takes status and message, and `kind`,
     `param`, `code` and `request_id` by name, and gives the JSON of an error; without it an error is
     an object with these under `error`. `failure_headers` takes its status, and `kind` by name, and
     gives the headers that an error has beside the usual ones. `SHAPING` names the parameters of a
-    request on which the shape of its answer depends.
+    request on which the shape of its answer depends. `recorded_client` takes a tape, what makes a
+    client of the SDK, its arguments and its options, and gives one whose requests go through the
+    tape, or `None` where it isn't a client of this SDK; for an SDK that takes no HTTP client.
     """
 
     def render(

@@ -19,7 +19,7 @@ import openai
 import pytest
 
 from lutumpy.testing import Call, Failure, Reply, WireServer, render, render_stream, serve
-from lutumpy.testing.render_bedrock_frames import write_frame
+from lutumpy.testing.event_frames import write_frame
 
 API = "bedrock_converse"
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"

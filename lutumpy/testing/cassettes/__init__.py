@@ -1,0 +1,1 @@
+"""Recorded traffic: written once, replayed without a network."""

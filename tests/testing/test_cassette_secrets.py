@@ -1,0 +1,255 @@
+"""No key is ever in a cassette, wherever a program, a tool or a model put it (rule V3)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from cassette_toolkit import SCRIPT, model_of, no_network, talk_sync
+from each_case import each
+from every_api import APIS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from profiles import examples
+
+from lutumpy import AdapterError, Session
+from lutumpy.errors import CassetteError
+from lutumpy.testing import Call, Cassette, Failure, Reply, serve
+from lutumpy.testing.cassettes.answers import cut, keep_answer, written_answer
+from lutumpy.testing.cassettes.differences import first_difference
+from lutumpy.testing.cassettes.secrets import MASK, Secrets
+
+CANARY = 'canary/1"2\\3+é-0123456789'  # of the kind that JSON and addresses spell otherwise
+HEADER_CANARY = "sk-canary-0123456789abcdef"
+
+
+def is_free(text: str, key: str) -> bool:
+    spellings = {key, json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]}
+    return not any(spelling in text for spelling in spellings)
+
+
+@each("api", APIS)
+def test_a_key_in_headers_bodies_and_answers_is_in_no_file(api: str, tmp_path: Path) -> None:
+    key = HEADER_CANARY
+    for streamed in (False, True):
+        # In a stream it would come in pieces: see below.
+        said = "no key" if streamed else key
+        script = [Reply(text=f"It is {said}.", calls=[Call("population", {"city": said})])]
+        path = tmp_path / f"{api}_{streamed}.jsonl"
+        with serve(script) as server, Cassette(path, "record") as cassette:
+            llm = model_of(cassette, api, server.url, key=key)
+            session = Session()
+            session.push_user(f"Is {key} my key?")
+            turn: Any = session.text_turn(llm)
+            if streamed:
+                with turn.stream_sync() as stream:
+                    list(stream)
+            else:
+                turn.collect_sync()
+            assert key in str([*session.transcript])  # the program has what it asked for
+        text = path.read_text(encoding="utf-8")
+        assert is_free(text, key), text
+        assert text.count(MASK) >= (1 if streamed else 2)
+        assert is_free(text, "AKIDCANARY0123456789")
+        # Where the request had it, it is compared as the mask that was written.
+        with no_network(), Cassette(path) as cassette:
+            llm = model_of(cassette, api)
+            session = Session()
+            session.push_user(f"Is {key} my key?")
+            turn = session.text_turn(llm)
+            if streamed:
+                with turn.stream_sync() as stream:
+                    list(stream)
+            else:
+                turn.collect_sync()
+
+
+def test_a_key_in_pieces_over_the_deltas_of_a_stream_is_not_written(tmp_path: Path) -> None:
+    """No text of the file holds it then, but the file does."""
+    path = tmp_path / "a.jsonl"
+    key = "a-key-without-a-known-look-4711"
+    with serve([Reply(text=f"Your key is {key}.")]) as server:
+        cassette = Cassette(path, "record")
+        session = Session()
+        session.push_user("What is my key?")
+        llm = model_of(cassette, "openai_chat", server.url, key=key)
+        with session.text_turn(llm).stream_sync() as stream:
+            list(stream)
+        with pytest.raises(CassetteError, match="exchange 1 still holds a key"):
+            cassette.close()
+    assert not path.exists()
+
+
+def test_a_key_in_an_error_is_in_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    failure = Failure(401, f"Incorrect API key provided: {HEADER_CANARY}")
+    with serve([failure]) as server, Cassette(path, "record") as cassette:
+        llm = model_of(cassette, "openai_chat", server.url, key=HEADER_CANARY)
+        with pytest.raises(AdapterError, match="canary"):
+            talk_sync(llm)
+    with pytest.raises(AdapterError, match=r"provided: \[redacted\]"), Cassette(path) as cassette:
+        talk_sync(model_of(cassette, "openai_chat"))
+
+
+def test_keys_in_the_query_and_in_the_environment_and_what_a_user_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    monkeypatch.setenv("SHOP_API_KEY", "the-shops-own-key")
+    url_key = "k/e+y 0123456789"
+    body = {
+        "contents": [
+            {"role": "user", "parts": [{"text": f"{url_key}; the-shops-own-key; Mrs. Miller"}]}
+        ]
+    }
+    address = "/v1beta/models/gemini-3-flash-preview:generateContent"
+
+    def redact(text: str) -> str:
+        return text.replace("Miller", "M.")
+
+    cassette = Cassette(path, "record", redact=redact)
+    with serve([Reply(text="Hello Mrs. Miller.")]) as server, cassette:
+        client = cassette.client(httpx2.Client, base_url=server.url)
+        answer = client.post(address, params={"key": url_key, "alt": "json"}, json=body)
+        assert answer.status_code == 200, answer.text
+    text = path.read_text(encoding="utf-8")
+    assert "Miller" not in text
+    assert "the-shops" not in text
+    assert is_free(text, url_key)
+    (entry,) = map(json.loads, text.splitlines())
+    assert entry["url"] == f"{address}?key={MASK}&alt=json"
+    assert entry["request"]["contents"][0]["parts"][0]["text"] == f"{MASK}; {MASK}; Mrs. M."
+    assert set(entry["headers"]) <= {"content-type", "x-request-id"}
+    with no_network(), Cassette(path, redact=redact) as cassette:
+        client = cassette.client(httpx2.Client, base_url="https://example.com")
+        params = {"key": url_key, "alt": "json"}
+        assert client.post(address, params=params, json=body).json() == entry["response"]
+
+
+LOOKS = [
+    "sk-proj-abcdefgh",
+    "sk-ant-api03-abc_def-ghi",
+    "AIza" + "x" * 35,
+    "AKIAIOSFODNN7EXAMPLE",
+    "ABSK" + "Q" * 40,
+    "ghp_" + "a" * 36,
+    "hf_" + "a" * 30,
+    "xoxb-1234567890-abc",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+HARMLESS = [
+    "risk-averse-people",
+    "task-0123456789",
+    "Bearer authentication",
+    "the bearer of bad news",
+    "AKIA",
+    "skeleton",
+    MASK,
+]
+
+
+def test_what_looks_like_a_key_is_cut_and_what_doesnt_stays() -> None:
+    secrets = Secrets()
+    for text in LOOKS:
+        assert secrets.mask_text(f"It is {text}, he said.") == f"It is {MASK}, he said."
+    assert secrets.mask_text("Authorization: Bearer abc123xyz") == f"Authorization: Bearer {MASK}"
+    for text in HARMLESS:
+        assert secrets.mask_text(f"It is {text}.") == f"It is {text}."
+
+
+def test_which_headers_hold_keys() -> None:
+    secrets = Secrets()
+    headers = {
+        "Authorization": "Bearer first-key-1",
+        "x-api-key": "second-key",
+        "cookie": "third=cookie",
+        "x-stainless-arch": "x64-and-more",
+        "x-short-key": "any",
+        "X-My-Auth": "AWS4-HMAC-SHA256 Credential=FOURTHKEY/2026/us, Signature=fifthkey0",
+    }
+    secrets.add_of_request("http://user:sixth-key@host/?token=seventhkey&a=long-enough", headers)
+    for (
+        key
+    ) in "first-key-1 second-key third=cookie FOURTHKEY fifthkey0 sixth-key seventhkey".split():
+        assert secrets.mask_text(f"<{key}>") == f"<{MASK}>", key
+    assert secrets.mask_text("x64-and-more any long-enough") == "x64-and-more any long-enough"
+    assert secrets.mask_url("http://user:sixth-key@host/?token=seventhkey") == f"/?token={MASK}"
+    assert secrets.mask_url("http://host") == "/"
+
+
+KEYS = st.text(min_size=8, max_size=30).filter(lambda text: len(set(text) - set(MASK)) > 3)
+
+
+@given(KEYS, st.text(max_size=20), st.integers(0, 5))
+@settings(max_examples=examples(200))
+def test_whatever_the_key_it_is_in_nothing_that_is_written(key: str, other: str, at: int) -> None:
+    secrets = Secrets()
+    secrets.add(key)
+    text = f"{other}{key}{other}"
+    value = {"a": [text, {text: 1}], "b": text}
+    masked = secrets.mask_value(value)
+    assert secrets.mask_value(masked) == masked
+    assert is_free(json.dumps(masked, ensure_ascii=False), key) or key in other + MASK + other
+    stream = "".join([f"data: {json.dumps(value, ensure_ascii=bool(at % 2))}\n\n"] * 2)
+    data = stream.encode("utf-8", "surrogatepass")
+    sizes = [at, 7, len(data) - at - 7]
+    kept, chunks = keep_answer(data, "text/event-stream", sizes, secrets)
+    for line in kept.split("\n"):
+        if line:
+            assert json.loads(line.removeprefix("data: ")) == masked
+    whole = written_answer(kept, "text/event-stream")
+    assert chunks is not None
+    assert sum(chunks) == len(whole)
+    assert b"".join(cut(whole, chunks)) == whole
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON)
+def test_two_values_differ_where_it_is_said_V1(one: Any, other: Any) -> None:
+    from lutumpy.plain import json_values
+    from lutumpy.plain.pointer import tokens
+
+    found = first_difference(one, other)
+    assert (found is None) == json_values.equal(one, other)
+    if found is None:
+        return
+    for value, there in ((one, found.recorded), (other, found.sent)):
+        for step in tokens(found.pointer):
+            if isinstance(value, dict):
+                value = value.get(step, found)
+            elif isinstance(value, list):
+                value = value[int(step)] if int(step) < len(value) else found
+            if value is found:
+                break
+        assert value is found or value == there
+    assert first_difference(one, other, [found.pointer]) != found
+    assert str(found)
+
+
+@given(st.binary(max_size=60), st.lists(st.integers(0, 20), max_size=6))
+def test_a_stream_without_secrets_is_kept_byte_for_byte_V5(data: bytes, sizes: list[int]) -> None:
+    pieces = [piece for piece in cut(data, sizes) if piece]
+    kept, chunks = keep_answer(data, "text/event-stream", [len(p) for p in pieces], Secrets())
+    again = json.loads(json.dumps(kept))
+    whole = written_answer(again, "text/event-stream")
+    assert whole == data
+    assert [*cut(whole, chunks)] == pieces
+
+
+def test_the_talk_of_the_other_tests_holds_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with serve(SCRIPT) as server, Cassette(path, "record") as cassette:
+        talk_sync(
+            model_of(cassette, "anthropic_messages", server.url, key=CANARY.replace("é", "e"))
+        )
+    assert "canary" not in path.read_text()

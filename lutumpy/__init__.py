@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from lutumpy.core.text_inputs import Lark, Regex
     from lutumpy.core.unset import UNSET
+    from lutumpy.errors.later import Later
     from lutumpy.finder import FindTools, FoundTools, ToolFinder
     from lutumpy.hooks.decisions import Complete, Hold, Reject, RunNormally, ToolDecision
     from lutumpy.hooks.hook_set import HookSet, hook_slot
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+    from lutumpy.tools.promised import OpenCall
     from lutumpy.tools.search import search_tools
     from lutumpy.tools.tickets import CallTicket
     from lutumpy.tools.tool_input import ToolInput
@@ -127,12 +129,14 @@ __all__ = [
     "InvalidToolCallDelta",
     "InvalidToolConstraints",
     "Lark",
+    "Later",
     "LutumpyError",
     "MalformedArgumentsError",
     "Model",
     "NeedsTools",
     "NoTools",
     "Offer",
+    "OpenCall",
     "OutputSchema",
     "PlanError",
     "PrefixChangedError",
@@ -215,6 +219,7 @@ _HOMES = homes_of(
         "lutumpy.core.prefix": ["PrefixReport"],
         "lutumpy.core.text_inputs": ["Lark", "Regex"],
         "lutumpy.core.unset": ["UNSET"],
+        "lutumpy.errors.later": ["Later"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
         "lutumpy.rounds.signing": ["Signer"],
         "lutumpy.hooks.decisions": ["Complete", "Hold", "Reject", "RunNormally", "ToolDecision"],
@@ -224,6 +229,7 @@ _HOMES = homes_of(
         "lutumpy.finder": ["FindTools", "FoundTools", "ToolFinder"],
         "lutumpy.tools.dynamic": ["DynamicTool"],
         "lutumpy.tools.dynamic_values": ["DynamicInput", "DynamicOutput"],
+        "lutumpy.tools.promised": ["OpenCall"],
         "lutumpy.tools.search": ["search_tools"],
         "lutumpy.tools.tickets": ["CallTicket"],
         "lutumpy.tools.tool_input": ["ToolInput"],

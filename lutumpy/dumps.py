@@ -24,10 +24,11 @@ from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
 
 FORMAT = "lutumpy.session"
-VERSION = 3
-READABLE = (1, 2, 3)
+VERSION = 4
+READABLE = (1, 2, 3, 4)
 """Versions that can be loaded. Version 2 added the original entries of items (`verbatim`), version
-3 the origins of turns and what was in force (`origin`, `settings`)."""
+3 the origins of turns and what was in force (`origin`, `settings`), version 4 calls whose results
+come later (`promise`, `late`, `open_calls`)."""
 
 _UNSETTLED_NAMES = ("api", "model", "response_id", "request_id")
 
@@ -149,6 +150,15 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
     # Items go through the methods that build any transcript, so that the same checks hold. A turn
     # with calls waits for the results that must follow it, since both are added together.
     transcript = Transcript()
+    if "open_calls" in data:
+        from lutumpy.core.dump_promises import load_open_calls
+
+        try:
+            transcript._keep_open(load_open_calls(data["open_calls"]))
+        except (TranscriptError, *WRONG) as error:
+            raise TranscriptError(
+                f"the dump is invalid: open_calls: {error}; nothing was loaded"
+            ) from error
     items = data.get("items")
     if not isinstance(items, list):
         raise TranscriptError(
@@ -172,7 +182,10 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
                 else:
                     transcript.append_turn(item)
             elif isinstance(item, Message):
-                transcript.append(item)
+                if item.late is None:
+                    transcript.append(item)
+                else:
+                    transcript.append_late((item,), counted=False)
             else:
                 raise TranscriptError("results without a turn before them")
         except (TranscriptError, *WRONG) as error:

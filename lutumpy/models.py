@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from lutumpy.core.output_spec import OutputSpec
     from lutumpy.core.prefix import DroppedReasoning, LeftOut, OnPrefixChange, PrefixReport
+    from lutumpy.core.promises import LateReason, LateResult, Promise, PromisedCall
     from lutumpy.core.text_inputs import TextFormat, TextInput
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
@@ -74,6 +75,8 @@ __all__ = [
     "ImagePart",
     "Item",
     "Kept",
+    "LateReason",
+    "LateResult",
     "LeftOut",
     "Message",
     "Model",
@@ -82,6 +85,8 @@ __all__ = [
     "OutputSpec",
     "Part",
     "PrefixReport",
+    "Promise",
+    "PromisedCall",
     "RawPart",
     "ReasoningBlock",
     "RefusalBlock",
@@ -164,6 +169,7 @@ _HOMES = homes_of(
             "OnPrefixChange",
             "PrefixReport",
         ],
+        "lutumpy.core.promises": ["LateReason", "LateResult", "Promise", "PromisedCall"],
         "lutumpy.core.text_inputs": ["TextFormat", "TextInput"],
         "lutumpy.core.tool_specs": ["ToolOffering", "ToolSpec"],
         "lutumpy.core.transcript": ["Transcript"],

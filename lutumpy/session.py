@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from lutumpy.rounds.output_schema import OutputSchema
     from lutumpy.rounds.turns import RequestOptions, ToolTurnOptions
+    from lutumpy.tools.promised import OpenCall
+    from lutumpy.tools.results import ToolResult
 
 __all__ = ["Session"]
 
@@ -98,6 +100,47 @@ class Session(Ledger):
         A round that something still holds stays open. If no round was dropped, nothing happens.
         """
         self.transcript.discard_open()
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The calls whose results are still to come (`call.later`), oldest first."""
+        promised = self.transcript.open_calls
+        if not promised:
+            return ()
+        from lutumpy.tools.promised import OpenCall  # few calls are answered later
+
+        return tuple([OpenCall.of(call) for call in promised])
+
+    def deliver(
+        self,
+        results: Iterable[ToolResult],
+        *,
+        tools: HasView[View[Any, Any]] | None = None,
+        drift: Literal["refuse", "reject"] = "refuse",
+    ) -> None:
+        """Write late results, each as an item of its own at the end: all of them or none.
+
+        Nothing that was committed is edited. Several are written in the order of their calls.
+
+        Args:
+            results: One for each of some open calls, as `open_call.complete`, `fail` and `reject`
+                make them; those of a `ToolCall` do as well.
+            tools: The toolset. With it, outputs are checked against the declared types, and the
+                tools must be those that were called; an open call of this process knows its type.
+            drift: With `tools`, what becomes of a call whose tool is another one now: `refuse`
+                refuses the delivery; `reject` tells the model so in place of the result.
+
+        Raises:
+            CommitError: the results don't answer open calls; it has every problem: `not_open`,
+                `duplicate_result`, `wrong_tool`, `wrong_arguments`, `wrong_output`. Nothing was
+                written.
+            TranscriptError: the provider of the last turn accepts no text before the next turn
+                (rule R6). Nothing was written.
+        """
+        from lutumpy.rounds.deliver import deliver
+
+        toolset = None if tools is None else tools.__view__().toolset
+        deliver(self.transcript, results, toolset, drift)
 
     def fork(self) -> Session:
         """An independent copy: the same history, the same costs so far."""

@@ -102,6 +102,7 @@ def dump_state(
         "ephemerals_sent": beside.sent,
         "held": beside.held,
         "reasoning_dropped": transcript.encoded("dropped", _DroppedReasoning).ranges(),
+        **transcript._dump_open(),
     }
 
 
@@ -142,6 +143,8 @@ def build_session(
             expect(state["ephemerals"], list, "ephemerals"),
         )
         beside = {name: state[name] for name in ("failures", "ephemerals_sent", "held")}
+        if "open_calls" in state:
+            beside["open_calls"] = state["open_calls"]
         usage, unsettled = load_usage(state["usage"]), load_unsettled(state["unsettled"])
     except (TranscriptError, *WRONG) as error:
         what = f"{error!r} is missing" if type(error) is KeyError else str(error)

@@ -166,7 +166,7 @@ class HistoryReading:
         failures: list[FailureKey] = [
             failure_key(call.name, call.arguments)
             for call, answer in zip(calls, answers, strict=True)
-            if answer.status != "ok"
+            if answer.status in ("error", "rejected")
         ]
         answered = ToolResults(tuple(answers), self.verbatim(result_entries)) if answers else None
         self._transcript.append_turn(turn, answered, failures)

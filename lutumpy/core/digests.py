@@ -66,6 +66,11 @@ def _content(item: Item) -> bytes:
     if isinstance(item, AssistantTurn):
         return b"turn " + json_values.encode(item.api) + item.native
     if isinstance(item, Message):
+        if item.late is not None:
+            late = item.late
+            told = [late.result.call_id, late.result.status, late.reason]
+            parts = [_part_content(part) for part in item.parts]
+            return b"late " + json_values.encode([*told, parts])
         return b"message " + json_values.encode(
             [item.role, [_part_content(part) for part in item.parts]]
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.apis import api_names, serving
 from lutumpy.core.items import (
@@ -41,15 +41,20 @@ from lutumpy.core.parts import part_problem
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 
+if TYPE_CHECKING:
+    from lutumpy.core.promises import Promise
+
 __all__ = [
     "WRONG",
     "dump_item",
     "dump_part",
+    "dump_result_block",
     "dump_turn",
     "dump_usage",
     "expect",
     "load_item",
     "load_part",
+    "load_result_block",
     "load_turn",
     "load_usage",
 ]
@@ -101,6 +106,10 @@ _TURN_FLAGS = ("cut", "results_only", "reasoning_dropped")
 def dump_item(item: Item) -> dict[str, Any]:
     """An item as JSON values."""
     if isinstance(item, Message):
+        if item.late is not None:
+            from lutumpy.core.dump_promises import dump_late
+
+            return {**dump_late(item.late), **_dump_verbatim(item)}
         dumped: dict[str, Any] = {
             "item": "message",
             "role": item.role,
@@ -112,7 +121,7 @@ def dump_item(item: Item) -> dict[str, Any]:
     if isinstance(item, ToolResults):
         return {
             "item": "results",
-            "results": [_dump_result(r) for r in item.results],
+            "results": [dump_result_block(r) for r in item.results],
             **_dump_verbatim(item),
         }
     return {
@@ -213,10 +222,14 @@ def load_item(data: Mapping[str, Any]) -> Item:
             raise TranscriptError(f"a {role} message takes text only")
         ephemeral = expect(data.get("ephemeral", False), bool, "ephemeral")
         return Message(role, parts, ephemeral, _load_verbatim(data))
+    if kind == "late":
+        from lutumpy.core.dump_promises import load_late
+
+        return load_late(data, _load_verbatim(data))
     if kind == "results":
         results = expect(data["results"], list, "results")
         return ToolResults(
-            tuple([_load_result(result) for result in results]), _load_verbatim(data)
+            tuple([load_result_block(result) for result in results]), _load_verbatim(data)
         )
     if kind != "turn":
         raise TranscriptError(f"unknown item {kind!r}")
@@ -407,23 +420,35 @@ def _dump_fields(value: Block | Usage) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__match_args__}
 
 
-def _dump_result(result: ResultBlock) -> dict[str, Any]:
+def dump_result_block(result: ResultBlock) -> dict[str, Any]:
+    """A result of a call as JSON values."""
     content = (
         result.content
         if isinstance(result.content, str)
         else [dump_part(p) for p in result.content]
     )
-    return {
+    dumped: dict[str, Any] = {
         "call_id": result.call_id,
         "name": result.name,
         "content": content,
         "status": result.status,
         "kind": result.kind,
     }
+    if result.promise is not None:
+        from lutumpy.core.dump_promises import dump_promise
+
+        dumped["promise"] = dump_promise(result.promise)
+    return dumped
 
 
-def _load_result(data: Mapping[str, Any]) -> ResultBlock:
+def load_result_block(data: Mapping[str, Any]) -> ResultBlock:
+    """The result of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     content = data["content"]
+    promise: Promise | None = None
+    if "promise" in data or data["status"] == "promised":
+        from lutumpy.core.dump_promises import load_promise
+
+        promise = load_promise(data)
     return ResultBlock(
         call_id=expect(data["call_id"], str, "call_id"),
         name=expect(data["name"], str, "name"),
@@ -432,6 +457,7 @@ def _load_result(data: Mapping[str, Any]) -> ResultBlock:
         else tuple([load_part(part) for part in expect(content, list, "content")]),
         status=_expect_one_of(data["status"], _STATUSES, "status"),
         kind=expect(data.get("kind", "function"), str, "kind"),
+        promise=promise,
     )
 
 

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
-from lutumpy.core.items import AssistantTurn, Item, ToolMetadata, Usage
+from lutumpy.core.items import AssistantTurn, Item, ToolMetadata, ToolResults, Usage
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript_state import (
     Draft,
@@ -35,8 +35,11 @@ from lutumpy.core.transcript_state import (
     State,
     ephemerals_among,
 )
-from lutumpy.errors import DroppedRoundError
+from lutumpy.errors import DroppedRoundError, TranscriptError
 from lutumpy.plain import json_values
+
+if TYPE_CHECKING:
+    from lutumpy.core.promises import PromisedCall
 
 __all__ = ["FailureKey", "ItemStore", "RequestNote", "failure_key"]
 
@@ -140,6 +143,7 @@ class ItemStore:
         failures: Failures | tuple[()] = (),
         usages: Sequence[Usage] = (),
         receipt: Receipt | None = None,
+        open_calls: tuple[PromisedCall, ...] | None = None,
     ) -> None:
         """Make a change, all of it or nothing: the assignment of the new state is the change (rule
         K3a).
@@ -152,9 +156,10 @@ class ItemStore:
             failures: Calls that failed.
             usages: What answers cost.
             receipt: Tells its holder whether the change was made.
+            open_calls: The calls that are open afterwards; as before, if omitted.
         """
         # Read at once: each look at a field of a named tuple takes longer than all of this line.
-        stable, _, _, _, used, failed, answers, revision, before = self._state
+        stable, _, _, _, used, failed, answers, revision, before, still_open = self._state
         # Slices are assigned, not extended: behind what counts there may be the remains of a change
         # that was interrupted. Most changes are to one or two of the lists.
         if settled:
@@ -179,9 +184,11 @@ class ItemStore:
             tail, sent, held = draft.tail, draft.sent, draft.held
         if added:
             revision += 1
+        if open_calls is None:
+            open_calls = still_open
         # As `State(...)`, without entering a function.
         self._state = tuple.__new__(
-            State, (stable, tail, sent, held, used, failed, answers, revision, receipt)
+            State, (stable, tail, sent, held, used, failed, answers, revision, receipt, open_calls)
         )
 
     def holds(self, receipt: Receipt) -> bool:
@@ -320,6 +327,32 @@ class ItemStore:
         """
         self.dropped.append(calls)
 
+    @property
+    def open_calls(self) -> tuple[PromisedCall, ...]:
+        """The calls whose results are still to come, oldest first."""
+        return self._state.open
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is nothing to answer but open calls: their results come first (LR6)."""
+        last = self[-1] if self._state.open else None
+        return isinstance(last, ToolResults) and all(r.status == "promised" for r in last.results)
+
+    def refuse_unready(self) -> None:
+        """Raise if no request can be made now.
+
+        Raises:
+            DroppedRoundError: a round of this transcript was garbage-collected open (rule C7a).
+            TranscriptError: there is nothing to answer but calls whose results are still to come.
+        """
+        self.refuse_dropped()
+        if self.waits:
+            names = ", ".join([f"{call.call_id!r} of {call.name!r}" for call in self._state.open])
+            raise TranscriptError(
+                f"there is nothing to answer but open calls ({names}); deliver a result, or push a "
+                "message first; the transcript is unchanged"
+            )
+
     def note_request(self, offering: ToolOffering | None, note: RequestNote) -> None:
         """A request was rendered for a client of the user's own: `take_note` gives its answer what
         it said. The next request's note takes the place of this one.
@@ -369,7 +402,7 @@ class ItemStore:
         longer._stable = self._stable
         longer._encoders = self._encoders
         longer.sent_requests = self.sent_requests
-        longer._state = State(self._state.stable, tuple(items))
+        longer._state = State(self._state.stable, tuple(items), open=self._state.open)
         return longer
 
     def _beside_items(self) -> Mapping[str, Any]:
@@ -382,7 +415,25 @@ class ItemStore:
             ],
             "ephemerals_sent": state.sent,
             "held": state.held,
+            **self._dump_open(),
         }
+
+    def _dump_open(self) -> dict[str, Any]:
+        """The open calls whose rounds aren't among the items; of the others, results say it."""
+        found = [call for call in self._state.open if call.is_detached]
+        if not found:
+            return {}
+        from lutumpy.core.dump_promises import dump_open_call
+
+        return {"open_calls": [dump_open_call(call) for call in found]}
+
+    def _keep_open(self, calls: Sequence[PromisedCall]) -> None:
+        """Take open calls whose rounds aren't here: their late results will be messages, and their
+        ids are used.
+        """
+        if calls:
+            ids = [call.call_id for call in calls]
+            self._write((), added=False, ids=ids, open_calls=(*self._state.open, *calls))
 
     def _restore(self, failures: dict[FailureKey, int], sent: int, held: bool) -> None:
         draft = Draft(self._state)

@@ -23,6 +23,7 @@ from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     from lutumpy.core.prefix import PrefixReport
+    from lutumpy.core.promises import LateResult, Promise
     from lutumpy.core.turn_origin import TurnOrigin
     from lutumpy.core.turn_settings import TurnSettings
 
@@ -62,8 +63,8 @@ FinishReason = Literal[
 ]
 """Why a model stopped, in this library's words (rule C9a)."""
 
-ResultStatus = Literal["ok", "error", "rejected"]
-"""What became of a call: the tool ran, it failed, or it was not run."""
+ResultStatus = Literal["ok", "error", "rejected", "promised"]
+"""What became of a call: the tool ran, it failed, it was not run, or its result comes later."""
 
 REJECTION_PREFIX = "Tool call rejected: "
 
@@ -279,12 +280,14 @@ class Message:
         parts: Texts, images, files and parts for one API, in order.
         ephemeral: Whether it is for the next request only.
         verbatim: The entries of the history that it was read from, else `None`.
+        late: The result of an earlier call that it brings, else `None`.
     """
 
     role: Role
     parts: tuple[Part, ...]
     ephemeral: bool = False
     verbatim: Verbatim | None = None
+    late: LateResult | None = None
 
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief, brief_line
@@ -440,9 +443,10 @@ class ResultBlock:
         call_id: The id of the call.
         name: The tool's name.
         content: Text (JSON, or plain), or content parts; never empty unless the status is `ok`.
-        status: `ok`, `error` or `rejected`; the last two are marked as errors if the API has a flag
-            for that.
+        status: `ok`, `error`, `rejected` or `promised`; `error` and `rejected` are marked as errors
+            if the API has a flag for that.
         kind: The kind of the call that it answers.
+        promise: What is known of a result that comes later, for `promised`.
     """
 
     call_id: str
@@ -450,6 +454,7 @@ class ResultBlock:
     content: str | tuple[Part, ...]
     status: ResultStatus = "ok"
     kind: str = "function"
+    promise: Promise | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:

@@ -10,12 +10,14 @@ knows what its API takes, and replaces the rest by text (rule K7).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.apis import serving
-from lutumpy.core.items import FilePart, FoundTool, ImagePart, RawPart, TextPart
-from lutumpy.plain.json_values import encode_text
+from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, Role, TextPart
+from lutumpy.errors import TranscriptError
+from lutumpy.plain.json_values import clean_text, encode_text
 
 if TYPE_CHECKING:
     from lutumpy.errors import Problem
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PARTS",
+    "check_message_parts",
     "content_problem",
     "cut_arguments",
     "cut_text",
     "part_problem",
     "raw_value",
+    "read_message_parts",
     "sendable",
 ]
 
@@ -175,3 +179,36 @@ def cut_arguments(text: str, limit: int) -> str:
         wrapped = encode_text({TRUNCATED: text[:length]})
         if len(wrapped) <= limit:
             return wrapped
+
+
+def read_message_parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
+    """The parts of a message that is pushed; raises `TranscriptError` for what has none."""
+    if isinstance(content, str):
+        return (TextPart(clean_text(content)),)
+    if isinstance(content, Mapping) or not isinstance(content, Iterable):
+        raise TranscriptError(
+            f"a {role} message takes a text or a list of parts, not {type(content).__name__}; "
+            "the transcript is unchanged"
+        )
+    parts = [_read_part(part) for part in content]
+    # Providers refuse empty texts, and they say nothing.
+    return tuple([part for part in parts if not isinstance(part, TextPart) or part.text])
+
+
+def _read_part(part: str | Part) -> Part:
+    text = part.text if isinstance(part, TextPart) else part
+    return TextPart(clean_text(text)) if isinstance(text, str) else text
+
+
+def check_message_parts(role: Role, parts: tuple[Part, ...]) -> None:
+    """Raise `TranscriptError` for parts that no message of this role takes."""
+    for part in parts:
+        if (problem := part_problem(part)) is not None:
+            raise TranscriptError(f"{problem}; the transcript is unchanged")
+        if role != "user" and not isinstance(part, TextPart):
+            raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
+    if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):
+        raise TranscriptError(
+            f"a {role} message needs content: providers refuse empty texts; "
+            "the transcript is unchanged"
+        )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
-    from lutumpy.core.items import AssistantTurn
+    # A name for checkers alone: protocols are slow to build.
+
+    class HasPrefix(Protocol):
+        """A turn."""
+
+        @property
+        def prefix(self) -> PrefixReport | None: ...
+
 
 __all__ = [
     "NOTHING_CHANGED",
@@ -111,6 +118,6 @@ NOTHING_CHANGED = PrefixReport(cache="begins")
 """The report of a request that only goes on."""
 
 
-def report_of(turn: AssistantTurn) -> PrefixReport:
+def report_of(turn: HasPrefix) -> PrefixReport:
     """What the request of a turn changed; an empty report where that isn't known."""
     return NOTHING_KNOWN if turn.prefix is None else turn.prefix

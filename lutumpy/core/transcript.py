@@ -7,7 +7,7 @@ any provider at any time (rule K5). Every change happens in one step, `ItemStore
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -24,17 +24,16 @@ from lutumpy.core.items import (
     Message,
     Part,
     Role,
-    TextPart,
     ToolResults,
 )
-from lutumpy.core.parts import part_problem
+from lutumpy.core.parts import check_message_parts, read_message_parts
 from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.turn_origin import TurnOrigin
 from lutumpy.core.windows import Count, Summary, TranscriptRound
 from lutumpy.errors import TranscriptError
-from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
+    from lutumpy.core.promises import PromisedCall
     from lutumpy.core.turn_settings import TurnSettings
 
 _CALL_ID = attrgetter("call_id")
@@ -159,7 +158,7 @@ class Transcript(ItemStore):
     def _push(
         self, role: Role, content: str | Sequence[str | Part], *, ephemeral: bool = False
     ) -> None:
-        self.append(Message(role, _read_parts(role, content), ephemeral))
+        self.append(Message(role, read_message_parts(role, content), ephemeral))
 
     def append(self, message: Message) -> None:
         """Add a message. A message that was read from a history is taken as it is.
@@ -172,8 +171,11 @@ class Transcript(ItemStore):
             raise TranscriptError(
                 f"{type(message).__name__} is not a message; turns and results are added by commit"
             )
+        if message.late is not None:
+            self.append_late((message,))
+            return
         if message.verbatim is None:
-            _check_parts(message.role, message.parts)
+            check_message_parts(message.role, message.parts)
             self._refuse_text()
         if not message.ephemeral and not self._state.tail:
             self._write((message,))
@@ -181,6 +183,38 @@ class Transcript(ItemStore):
         draft = Draft(self._state)
         draft.add((message,))
         self._write(draft.settled, draft, added=True)
+
+    def append_late(self, messages: Sequence[Message], *, counted: bool = True) -> None:
+        """Add late items: all of them or none. Their calls aren't open any more.
+
+        Args:
+            messages: Late items, as `late_message` makes them.
+            counted: Whether those that failed count as failures of their calls.
+
+        Raises:
+            TranscriptError: one answers a call that isn't open, or the provider of the last turn
+                accepts no text before the next turn (rule R6). Nothing was added.
+        """
+        from lutumpy.core.promises import (
+            check_late,
+            without_call,
+        )  # most calls are answered at once
+
+        open_calls = self._state.open
+        answered = check_late(messages, open_calls)
+        for message in messages:
+            if message.verbatim is None:
+                check_message_parts(message.role, message.parts)
+        self._refuse_text()
+        failures = [
+            (failure_key(call.name, call.arguments), 1)
+            for call, result in answered
+            if counted and result.status in ("error", "rejected")
+        ]
+        draft = Draft(self._state)
+        draft.add(messages)
+        left = without_call(open_calls, [call.call_id for call, _ in answered])
+        self._write(draft.settled, draft, failures=failures, open_calls=left)
 
     def append_turn(
         self,
@@ -229,10 +263,23 @@ class Transcript(ItemStore):
             draft.add(items)
             draft.turn_added(turn, last=last)
             items = draft.settled
+        opened: tuple[PromisedCall, ...] | None = None
+        for result in () if results is None else results.results:
+            if result.status == "promised" and opened is None:
+                from lutumpy.core.promises import promised_calls
+
+                opened = (*self._state.open, *promised_calls(turn, cast("ToolResults", results)))
         failed = [(key, 1) for key in failures] if failures else ()
         usages = () if request is None else (turn.usage,)
         self._write(
-            items, draft, added=True, ids=ids, failures=failed, usages=usages, receipt=receipt
+            items,
+            draft,
+            added=True,
+            ids=ids,
+            failures=failed,
+            usages=usages,
+            receipt=receipt,
+            open_calls=opened,
         )
 
     def digests(self) -> Digests:
@@ -408,7 +455,10 @@ class Transcript(ItemStore):
             # Every round is kept: a fork also keeps the encoded bytes.
             return self.fork()
         selected = Transcript()
-        selected._extend(windows.selection(items, self._sent_ephemerals(), kept, summary))
+        chosen = windows.selection(items, self._sent_ephemerals(), kept, summary)
+        if self._state.open:
+            selected._keep_open(windows.open_without_round(self._state.open, chosen))
+        selected._extend(chosen)
         return selected
 
     def _sent_ephemerals(self) -> frozenset[int]:
@@ -428,43 +478,14 @@ class Transcript(ItemStore):
             if isinstance(item, ToolResults):
                 assert turn is not None, "results stand after their turn"
                 calls = [call for call in turn.calls if call.answerable]
-                failed = [c for c, r in zip(calls, item.results, strict=True) if r.status != "ok"]
-                self.append_turn(
-                    turn, item, [failure_key(call.name, call.arguments) for call in failed]
-                )
+                failed = [
+                    failure_key(call.name, call.arguments)
+                    for call, result in zip(calls, item.results, strict=True)
+                    if result.status in ("error", "rejected")
+                ]
+                self.append_turn(turn, item, failed)
             elif isinstance(item, Message):
                 self.append(item)
             elif not any(call.answerable for call in item.calls):
                 self.append_turn(item)
             turn = item if isinstance(item, AssistantTurn) else None
-
-
-def _read_parts(role: Role, content: str | Sequence[str | Part]) -> tuple[Part, ...]:
-    if isinstance(content, str):
-        return (TextPart(json_values.clean_text(content)),)
-    if isinstance(content, Mapping) or not isinstance(content, Iterable):
-        raise TranscriptError(
-            f"a {role} message takes a text or a list of parts, not {type(content).__name__}; "
-            "the transcript is unchanged"
-        )
-    parts = [_read_part(part) for part in content]
-    # Providers refuse empty texts, and they say nothing.
-    return tuple([part for part in parts if not isinstance(part, TextPart) or part.text])
-
-
-def _read_part(part: str | Part) -> Part:
-    text = part.text if isinstance(part, TextPart) else part
-    return TextPart(json_values.clean_text(text)) if isinstance(text, str) else text
-
-
-def _check_parts(role: Role, parts: tuple[Part, ...]) -> None:
-    for part in parts:
-        if (problem := part_problem(part)) is not None:
-            raise TranscriptError(f"{problem}; the transcript is unchanged")
-        if role != "user" and not isinstance(part, TextPart):
-            raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")
-    if not any(not isinstance(p, TextPart) or p.text.strip() for p in parts):
-        raise TranscriptError(
-            f"a {role} message needs content: providers refuse empty texts; "
-            "the transcript is unchanged"
-        )

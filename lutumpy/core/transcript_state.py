@@ -28,9 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lutumpy.core.items import AssistantTurn, Item, Message
+
+if TYPE_CHECKING:
+    from lutumpy.core.promises import PromisedCall
 
 __all__ = ["Draft", "FailureKey", "Failures", "Receipt", "State", "ephemerals_among"]
 
@@ -63,6 +66,7 @@ class State(NamedTuple):
         revision: The number of additions, so that a round can tell whether anything was added since
             it began.
         receipt: The receipt of the answer that the last change wrote, if it wrote one.
+        open: The calls whose results are still to come, oldest first.
     """
 
     stable: int = 0
@@ -74,6 +78,7 @@ class State(NamedTuple):
     answers: int = 0
     revision: int = 0
     receipt: Receipt | None = None
+    open: tuple[PromisedCall, ...] = ()
 
 
 class Draft:

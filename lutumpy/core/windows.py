@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lutumpy.core.items import (
     AssistantTurn,
@@ -37,6 +37,9 @@ from lutumpy.core.raw_part import texts_and_data
 from lutumpy.errors import TranscriptError
 from lutumpy.plain.values import dataclass
 
+if TYPE_CHECKING:
+    from lutumpy.core.promises import PromisedCall
+
 __all__ = [
     "Count",
     "Summary",
@@ -47,6 +50,7 @@ __all__ = [
     "estimated_tokens",
     "fitting",
     "head_of",
+    "open_without_round",
     "rounds_of",
     "selection",
     "summary_text",
@@ -366,7 +370,42 @@ def selection(
             summary = None
         if index in outliving and not _is_instruction(item):
             chosen.append(_without_entries(item))
-    return _with_settings(items, chosen, kept_turns)
+    return _with_settings(items, _detach_late(items, chosen), kept_turns)
+
+
+def _detach_late(items: Sequence[Item], chosen: list[Item]) -> list[Item]:
+    """The chosen items, late ones whose call isn't among them in the form that names its arguments
+    (rule LR17).
+    """
+    if not any(isinstance(item, Message) and item.late is not None for item in chosen):
+        return chosen
+    from lutumpy.core.promises import detached
+
+    kept = _calls_in(chosen)
+    calls = _calls_in(items)
+    found: list[Item] = []
+    for item in chosen:
+        if isinstance(item, Message) and item.late is not None:
+            call_id = item.late.result.call_id
+            if call_id not in kept:
+                call = calls.get(call_id)
+                item = detached(item, None if call is None else call.arguments)
+        found.append(item)
+    return found
+
+
+def open_without_round(
+    open_calls: Sequence[PromisedCall], chosen: Sequence[Item]
+) -> list[PromisedCall]:
+    """The open calls that aren't among the chosen items: they stay open in a window."""
+    kept = _calls_in(chosen)
+    return [replace(call, is_detached=True) for call in open_calls if call.call_id not in kept]
+
+
+def _calls_in(items: Sequence[Item]) -> dict[str, CallBlock]:
+    return {
+        call.id: call for item in items if isinstance(item, AssistantTurn) for call in item.calls
+    }
 
 
 def _with_settings(

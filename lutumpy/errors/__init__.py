@@ -161,8 +161,9 @@ ProblemKind = Literal[
     "wrong_output",
     "extra_result",
     "held",
+    "not_open",
 ]
-"""Which rule of a commit was broken."""
+"""Which rule of a commit, or of a delivery, was broken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
-from lutumpy import DeclarationError, Selector, Toolset
+from lutumpy import CallTicket, DeclarationError, Selector, Toolset
 from lutumpy.execution.parameters import (
     MISSING,
     Context,
@@ -53,14 +53,24 @@ class Runner:
         code: Takes the input and further values by name.
         values: Those that the context supplies.
         with_metadata: Parameters that take the call's metadata.
+        ticketed: Parameters that take the call's ticket.
         takes_call: Whether the code takes the call in place of its input.
 
     Attributes:
         is_async: Whether it runs in the event loop; otherwise in a worker thread.
         keyed: Parameters that take the idempotency key.
+        ticketed: Parameters that take the call's ticket.
     """
 
-    __slots__ = ("_code", "_takes_call", "_values", "_with_metadata", "is_async", "keyed")
+    __slots__ = (
+        "_code",
+        "_takes_call",
+        "_values",
+        "_with_metadata",
+        "is_async",
+        "keyed",
+        "ticketed",
+    )
 
     def __init__(
         self,
@@ -70,6 +80,7 @@ class Runner:
         values: dict[str, Any],
         keyed: tuple[str, ...],
         with_metadata: tuple[str, ...],
+        ticketed: tuple[str, ...] = (),
         takes_call: bool = False,
     ) -> None:
         self._code = code
@@ -78,15 +89,19 @@ class Runner:
         self._with_metadata = with_metadata
         self.is_async: bool = is_async
         self.keyed: tuple[str, ...] = keyed
+        self.ticketed: tuple[str, ...] = ticketed
 
-    def run(self, call: BaseToolCall, key: IdempotencyKey | None) -> Any:
+    def run(
+        self, call: BaseToolCall, key: IdempotencyKey | None, ticket: CallTicket | None = None
+    ) -> Any:
         """Run the tool's code; the value it returns may have to be awaited."""
         values = self._values
-        if self.keyed or self._with_metadata:
+        if self.keyed or self._with_metadata or self.ticketed:
             values = {
                 **values,
                 **dict.fromkeys(self.keyed, key),
                 **dict.fromkeys(self._with_metadata, call.metadata),
+                **dict.fromkeys(self.ticketed, ticket),
             }
         return self._code(call if self._takes_call else call.input, values)
 
@@ -141,8 +156,8 @@ class Dispatcher(Generic[TS]):
 
         The handler gets the call's input. It may be `async def`, or `def`, which runs in a worker
         thread. Further parameters are passed by name: one annotated `IdempotencyKey` gets the
-        call's key, one annotated `ToolMetadata` its metadata, any other the context's value of
-        that name.
+        call's key, one annotated `ToolMetadata` its metadata, one annotated `CallTicket` its
+        ticket, any other the context's value of that name.
 
         Raises:
             DeclarationError: The selector is of another toolset, the tool has a handler already,
@@ -339,6 +354,7 @@ class Dispatcher(Generic[TS]):
                 self._read_context(tool.definition.name, parameter, values, problems)
         keyed = tuple([p.name for p in parameters if p.source == "key"])
         with_metadata = tuple([p.name for p in parameters if p.source == "metadata"])
+        ticketed = tuple([p.name for p in parameters if p.source == "ticket"])
         is_async = code.is_async if isinstance(code, _Handler) else tool.is_async
         return Runner(
             code,
@@ -346,6 +362,7 @@ class Dispatcher(Generic[TS]):
             values=values,
             keyed=keyed,
             with_metadata=with_metadata,
+            ticketed=ticketed,
             takes_call=takes_call,
         )
 

@@ -64,6 +64,10 @@ class JournalUse:
                 f"a journal needs it: {error}; nothing was run"
             ) from error
 
+    def ticket_of(self, report: CallReport) -> CallTicket:
+        """The ticket that the journal knows a call by."""
+        return self._tickets[report.call_id]
+
     async def begin(self, report: CallReport) -> ExecutionResult | None:
         """Whether a call may be run: `None`, or what came of it before."""
         ticket = self._tickets[report.call_id]
@@ -91,7 +95,8 @@ class JournalUse:
                 ticket = self._begun.get(report.call_id)
                 if ticket is None or report.started is None or report.result is None:
                     continue
-                if runs_once(report.call):
+                # Of a call whose result may come later, the marker says that it is open (LR8).
+                if runs_once(report.call) and not report.call.selector.definition.options.late:
                     # A journal that fails has the marker of the call, which says the same; and
                     # what ends the run matters more.
                     with contextlib.suppress(Exception):

@@ -18,7 +18,7 @@ __all__ = ["log_result", "log_retry", "log_return", "logger"]
 logger: logging.Logger = logging.getLogger("lutumpy.execution")
 
 PREVIEW_BYTES = 500
-_EXPECTED = ("ok", "rejected", "not_started")
+_EXPECTED = ("ok", "rejected", "not_started", "promised")
 
 
 def log_result(report: CallReport, output_error: str | None = None) -> None:

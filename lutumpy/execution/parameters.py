@@ -1,9 +1,10 @@
-"""What a tool's code takes beside its input: context values, the idempotency key, the metadata."""
+"""What a tool's code takes beside its input: context values; key, metadata, ticket of a call."""
 
 # The source of a parameter is decided by its annotation, so annotations must be resolved, also
 # those that are text (`from __future__ import annotations`) and those that name a class that is
 # imported for type checkers only. A text that can't be resolved is still recognised by its last
-# word, `IdempotencyKey` or `ToolMetadata`; anything else counts as a context value of type `Any`.
+# word, `IdempotencyKey`, `ToolMetadata` or `CallTicket`; anything else counts as a context value of
+# type `Any`.
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, get_origin
 
-from lutumpy import ToolDef, ToolMetadata
+from lutumpy import CallTicket, ToolDef, ToolMetadata
 from lutumpy.plain.signatures import signature_of
 from lutumpy.plain.type_checks import checked_classes, is_instance, union_members
 from lutumpy.tools import IdempotencyKey
@@ -32,13 +33,22 @@ __all__ = [
     "is_coroutine_function",
 ]
 
-Source = Literal["context", "key", "metadata"]
+Source = Literal["context", "key", "metadata", "ticket"]
 
 # In place of a value that the context doesn't have: `None` may be a value.
 MISSING: Any = object()
 _ASYNC_RESULTS = (collections.abc.Awaitable, collections.abc.Coroutine)
-_SUPPLIED: Mapping[Any, Source] = {IdempotencyKey: "key", ToolMetadata: "metadata"}
-_SUPPLIED_TEXT = re.compile(r"(?:\w+\.)*(IdempotencyKey|ToolMetadata)")
+_SUPPLIED: Mapping[Any, Source] = {
+    IdempotencyKey: "key",
+    ToolMetadata: "metadata",
+    CallTicket: "ticket",
+}
+_SUPPLIED_TEXT = re.compile(r"(?:\w+\.)*(IdempotencyKey|ToolMetadata|CallTicket)")
+_BY_TEXT: Mapping[str, Any] = {
+    "IdempotencyKey": IdempotencyKey,
+    "ToolMetadata": ToolMetadata,
+    "CallTicket": CallTicket,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +206,4 @@ def _resolve_annotation(annotation: Any, names: tuple[dict[str, Any], dict[str, 
         match = _SUPPLIED_TEXT.fullmatch(annotation) if isinstance(annotation, str) else None
         if match is None:
             return Any
-        return IdempotencyKey if match[1] == "IdempotencyKey" else ToolMetadata
+        return _BY_TEXT[match[1]]

@@ -19,10 +19,19 @@ from lutumpy.tools import RESULT_READERS, HasMetadata, failed_result, is_for_the
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy import Later
+
 __all__ = ["ExecutionResult", "Outcome", "as_execution_result"]
 
 Outcome = Literal[
-    "ok", "failed", "timed_out", "maybe_executed", "rejected", "interrupted", "not_started"
+    "ok",
+    "failed",
+    "timed_out",
+    "maybe_executed",
+    "rejected",
+    "interrupted",
+    "not_started",
+    "promised",
 ]
 """What became of a call.
 
@@ -34,6 +43,7 @@ Outcome = Literal[
 - `rejected`: it was not run, on purpose: a duplicate, or equal to a call that is `maybe_executed`.
 - `interrupted`: the run was cancelled while it was running, and running it again does no harm.
 - `not_started`: the run was cancelled before it began.
+- `promised`: it has begun, and its result comes later (`Later`).
 """
 
 UNKNOWN = (
@@ -100,6 +110,7 @@ def _read_execution_result(result: ToolResult, data: Mapping[str, Any]) -> Execu
         result.rejection_reason,
         result.output,
         result.output_error,
+        result.promise,
         outcome,
         attempts,
         float(latency),
@@ -231,6 +242,32 @@ def not_started(call: BaseToolCall) -> ExecutionResult:
     return unusable(call, "not_started", text, 0, 0.0, None)
 
 
+def promised(
+    call: BaseToolCall, later: Later, attempts: int, latency: float
+) -> tuple[ExecutionResult, str | None]:
+    """The result of a tool that raised `Later`; and why what it said can't be used, where it can't.
+
+    Such a tool may have begun its work, as one that raised anything else.
+    """
+    try:
+        made = call.later(later.note, handle=later.handle, until=later.until)
+    except (TypeError, ValueError) as error:
+        return raised(call, error, attempts, latency)
+    if made.output_error is not None:
+        misfit = TypeError(made.output_error)
+        return raised(call, misfit, attempts, latency)[0], made.output_error
+    result = ExecutionResult(
+        made.metadata,
+        made.content,
+        "promised",
+        promise=made.promise,
+        outcome="promised",
+        attempts=attempts,
+        latency=latency,
+    )
+    return result, None
+
+
 def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:
     """The result of a call that the executor doesn't run."""
     result = call.reject(reason)
@@ -272,7 +309,12 @@ def as_execution_result(known: ToolResult) -> ExecutionResult:
     """A recorded result, whichever class its record has."""
     if isinstance(known, ExecutionResult):
         return known
-    outcomes: Mapping[str, Any] = {"ok": "ok", "error": "failed", "rejected": "rejected"}
+    outcomes: Mapping[str, Any] = {
+        "ok": "ok",
+        "error": "failed",
+        "rejected": "rejected",
+        "promised": "promised",
+    }
     return ExecutionResult(
         known.metadata,
         known.content,
@@ -280,5 +322,6 @@ def as_execution_result(known: ToolResult) -> ExecutionResult:
         known.rejection_reason,
         known.output,
         known.output_error,
+        known.promise,
         outcomes[known.status],
     )

@@ -37,7 +37,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
-from lutumpy import ApprovalRequest
+from lutumpy import ApprovalRequest, CallTicket, Later
 from lutumpy.execution import results
 from lutumpy.execution.around import Around, attempt_within
 from lutumpy.execution.attempts import (
@@ -58,6 +58,7 @@ from lutumpy.tools import (
     IdempotencyKey,
     call_arguments,
     idempotency_key,
+    make_ticket,
     written_arguments,
 )
 
@@ -243,6 +244,14 @@ class Run:
         before = 0 if call.origin is not None else self._count_equal_before(report)
         return idempotency_key(call, self._scope, call_arguments(call), before)
 
+    def _ticket_of(self, report: CallReport) -> CallTicket:
+        """The ticket of a call, for code that hands it on."""
+        if self._journal is not None:
+            return self._journal.ticket_of(report)
+        call = report.call
+        key = self._make_key(report)
+        return make_ticket(call, scope=self._scope, key=key, equal_to=call_arguments(call))
+
     def _count_equal_before(self, report: CallReport) -> int:
         """How many equal calls come before a call that has no origin; counted once for all."""
         if self._equal_before is None:
@@ -270,9 +279,10 @@ class Run:
             assert runner is not None  # only a call that has a result is without one
             report.started = self._seconds_since_start()
             key = self._make_key(report) if runner.keyed else None
+            ticket = self._ticket_of(report) if runner.ticketed else None
             if self._journal is not None and not await self._begin(report, self._journal):
                 return
-            code = partial(runner.run, report.call, key)
+            code = partial(runner.run, report.call, key, ticket)
             attempt = await self._attempt(waiting, report, code, is_async=runner.is_async)
             await absorb_own_cancellation()
             await self._conclude(report, attempt)
@@ -415,6 +425,8 @@ class Run:
         if attempt.timed_out or attempt.error is None:
             error, began = attempt.error, attempt.began
             return results.timed_out(call, attempts, latency, error, began=began), None
+        if isinstance(attempt.error, Later) and call.selector.definition.options.late:
+            return results.promised(call, attempt.error, attempts, latency)
         return results.raised(call, attempt.error, attempts, latency, began=attempt.began)
 
     def _settle(

@@ -21,7 +21,7 @@ from lutumpy.tools.results import ToolResult
 if TYPE_CHECKING:
     from lutumpy.hooks.pipeline import CallOrIssue
 
-__all__ = ["match_results"]
+__all__ = ["content_misfit", "match_results"]
 
 # What is known of a call                       what is committed for it
 # --------------------------------------------  ------------------------------------------------
@@ -31,6 +31,7 @@ __all__ = ["match_results"]
 # it can be executed, and has none              nothing: `missing_result`
 # the provider makes it, if approved            as for one that can be executed; only an approval
 #                                               and a rejection fit
+# its result comes later                        the promise, if its tool may be late
 # it is an issue, and has a result              that result, if it fits
 # it is an issue, and has none                  the library's own
 # it has several results                        nothing: `duplicate_result`
@@ -38,6 +39,7 @@ __all__ = ["match_results"]
 # A result for an id that no call of the answer has is an `extra_result`.
 
 _STATUSES: tuple[str, ...] = get_args(ResultStatus)
+_AT_ONCE = ("ok", "error", "rejected")
 
 
 def match_results(
@@ -120,7 +122,7 @@ def _are_in_call_order(entries: list[CallOrIssue], results: list[CallResult]) ->
             or type(entry) is ApprovalRequest
         ):
             return False
-        if type(result.content) is not str or result.status not in _STATUSES:
+        if type(result.content) is not str or result.status not in _AT_ONCE:
             return False
     return True
 
@@ -185,15 +187,32 @@ def _check_content(
 ) -> None:
     """Whatever is written can be sent (rule K3b): an output that fits, and text or parts."""
     for result in found:
-        misfit = result.output_error or content_problem(result.content)
+        misfit = content_misfit(result)
         if misfit is None and isinstance(entry, ApprovalRequest):
             misfit = approval_misfit(result)
-        if misfit is None and result.status not in _STATUSES:
-            misfit = f"its status is {result.status!r}, not one of {', '.join(_STATUSES)}"
+        if misfit is None and result.status == "promised":
+            misfit = _why_not_late(entry)
         if misfit is not None:
             what = f"has a result that doesn't fit: {misfit}"
             problems.append(_problem("wrong_output", entry, what))
             return
+
+
+def content_misfit(result: ToolResult) -> str | None:
+    """Why a result can't be written, or `None` if it can."""
+    misfit = result.output_error or content_problem(result.content)
+    if misfit is None and result.status not in _STATUSES:
+        misfit = f"its status is {result.status!r}, not one of {', '.join(_STATUSES)}"
+    return misfit
+
+
+def _why_not_late(entry: Any) -> str | None:
+    """Why the result of a call can't come later, or `None` if it can (rule LR1)."""
+    from lutumpy.tools.promised import may_be_late  # few results come later
+
+    if may_be_late(entry):
+        return None
+    return "its result can't come later: declare the tool with late=True"
 
 
 def _problem(kind: ProblemKind, entry: CallOrIssue, what: str) -> CommitProblem:

@@ -52,8 +52,9 @@ def begin_request(transcript: Transcript) -> Position:
 
     Raises:
         DroppedRoundError: a round on this transcript was dropped open; nothing was sent.
+        TranscriptError: there is nothing to answer but open calls (rule LR6).
     """
     # Not part of `position_of`: a program that reads a reply by hand has sent its request already.
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     return Position(len(transcript), transcript.revision)

@@ -214,7 +214,7 @@ class _Turn(Generic[C, W]):
     def _make_reader(self, decoder: StreamDecoder) -> Reader[C, W]:
         from lutumpy.rounds.reader import Reader  # not every program streams
 
-        self._session.transcript.refuse_dropped()
+        self._session.transcript.refuse_unready()
         return Reader(self._offer, decoder, self._session, self._result, self._value_tool)
 
 

@@ -25,7 +25,7 @@ class ResultHead:
     Attributes:
         call_id: The id of the call.
         name: The tool's name as the model wrote it.
-        status: `ok`, `error` or `rejected`.
+        status: `ok`, `error`, `rejected` or `promised`.
         index: Its place among the results of the round, from 0 on.
     """
 
@@ -80,7 +80,7 @@ class ResultForm:
             "plain_id": _NOT_PLAIN.sub("_", head.call_id),
             "plain_name": _NOT_PLAIN.sub("_", head.name),
             "index": str(head.index),
-            "failed": "null" if head.status == "ok" else "true",
+            "failed": "true" if head.status in ("error", "rejected") else "null",
         }
         return _PLACE.sub(lambda found: values[found.group(1)], text)
 

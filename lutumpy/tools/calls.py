@@ -30,6 +30,7 @@ from lutumpy.tools.results import ToolResult, completed, failed_result, rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime, timedelta
 
     from typing_extensions import Self
 
@@ -143,6 +144,29 @@ class BaseToolCall:
     def reject(self, reason: str) -> ToolResult:
         """The result of a call that was not run, and why."""
         return rejected(self.metadata, reason)
+
+    def later(
+        self, note: str = "", *, handle: Any = None, until: datetime | timedelta | None = None
+    ) -> ToolResult:
+        """The promise of a result that comes later: the call stays open (rule LR1).
+
+        `session.open_calls` has it then, and `session.deliver` takes its result. Only a tool that
+        was declared with `late=True`, or that has no function, may promise; `commit` reports any
+        other.
+
+        Args:
+            note: What the model is told beside the fact, such as "about an hour".
+            handle: What the program needs to find the work again: JSON. The model isn't shown it.
+            until: When the call is given up, by a store: a time with its zone, or how long from
+                now.
+
+        Raises:
+            TypeError: `note` isn't text, or `until` neither a time nor a duration.
+            ValueError: `until` is a time without its zone.
+        """
+        from lutumpy.tools.promised import promised_result  # few results come later
+
+        return promised_result(self.metadata, self.selector.tool, note, handle, until)
 
     def handled(self, output: Any) -> HandledTool[Any, Any]:
         """The call as answered without running the tool, for `commit`."""

@@ -137,7 +137,7 @@ def tool_fn(
         name: What the model calls; the function's name by default.
         description: What the model is told; by default the docstring's text before its sections.
         options: Those of `ToolOptions`, which describes them: `timeout`, `max_retries`,
-            `idempotent`, `effect`, `strict`, `provider` and `annotations`.
+            `idempotent`, `effect`, `strict`, `late`, `provider` and `annotations`.
 
     Raises:
         DeclarationError: The signature, the name or an option can't be a tool's.

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         idempotent: bool
         effect: Effect
         strict: bool | None
+        late: bool
         provider: ProviderSettings | None
         annotations: Mapping[str, JsonValue] | None
 
@@ -128,6 +129,7 @@ class ToolOptions:
             given, not to be changed.
         annotations: Hints about the tool for programs, as `readOnlyHint` of MCP. Never sent to a
             model. A copy of what was given, not to be changed.
+        late: Whether its result may come later (`call.later`, `Later`).
 
     Raises:
         DeclarationError: A value is out of range, or not JSON where it has to be.
@@ -140,6 +142,7 @@ class ToolOptions:
     strict: bool | None = None
     provider: ProviderSettings | None = field(default=None, hash=False)
     annotations: Mapping[str, JsonValue] | None = field(default=None, hash=False)
+    late: bool = False
 
     def __post_init__(self) -> None:
         # Annotations bind only those who use a type checker, and `bool` is an `int`.
@@ -165,6 +168,8 @@ class ToolOptions:
             )
         if strict is not None and not isinstance(strict, bool):
             raise DeclarationError(f"strict must be True, False or None, not {strict!r}")
+        if self.late is not True and self.late is not False:
+            raise DeclarationError(f"late must be True or False, not {self.late!r}")
         # What the user changes later must change nothing here. The class is frozen.
         try:
             object.__setattr__(self, "provider", copy_settings(self.provider))

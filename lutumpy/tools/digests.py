@@ -50,6 +50,9 @@ def digest_of(canonical_form: Mapping[str, Any]) -> str:
 
 
 def tool_digest(definition: ToolDef) -> str:
-    """The digest of a tool: of what the model is shown, and of its effect."""
+    """The digest of a tool: of what the model is shown, its effect, and whether it may be late."""
     content = {**content_of(definition), "effect": definition.options.effect}
+    # Left out where it isn't, as in digests that were made before it was known.
+    if definition.options.late:
+        content["late"] = True
     return digest_of(canonical_content(content))

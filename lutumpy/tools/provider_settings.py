@@ -66,7 +66,7 @@ def check_declared(tool: CompiledTool, definition: ToolDef) -> None:
             _refuse(api, rules, tool, settings, DeclarationError)
 
 
-def with_settings(tool: CompiledTool, value: Any) -> ToolDef:
+def with_settings(tool: CompiledTool, value: Any, late: bool | None = None) -> ToolDef:
     """The definition of a tool with further settings, checked.
 
     Raises:
@@ -78,6 +78,9 @@ def with_settings(tool: CompiledTool, value: Any) -> ToolDef:
         copied = copy_settings(value)
     except ValueError as error:
         raise DeclarationError(f"the tool {definition.name!r}: {error}") from error
+    if late is not None and late != options.late:
+        options = replace(options, late=late)
+        definition = replace(definition, options=options)
     if copied is None:
         return definition
     merged = _merge(options.provider, copied)

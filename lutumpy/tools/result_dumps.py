@@ -6,6 +6,7 @@ Content is kept as it would be committed. Exceptions don't travel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.core.dump_items import WRONG, dump_part, load_part
@@ -15,6 +16,8 @@ from lutumpy.tools.results import HasMetadata, ToolResult
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lutumpy.core.promises import Promise
 
 __all__ = ["RESULT_READERS", "dump_result", "load_result"]
 
@@ -36,6 +39,10 @@ def dump_result(result: ToolResult) -> dict[str, JsonValue]:
         data["rejection_reason"] = result.rejection_reason
     if result.output_error is not None:
         data["output_error"] = result.output_error
+    if result.promise is not None:
+        from lutumpy.core.dump_promises import dump_promise
+
+        data["promise"] = dump_promise(result.promise)
     return data
 
 
@@ -54,7 +61,12 @@ def load_result(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
         tool = getattr(call, "tool", None)  # a ticket has the name alone, an issue none
         if status == "ok" and isinstance(tool, CompiledTool):
             output = _read_output(tool, content)
-        result = ToolResult(call.metadata, content, status, reason, output, misfit)
+        promise: Promise | None = None
+        if status == "promised":
+            from lutumpy.core.dump_promises import load_promise
+
+            promise = replace(load_promise(data), tool=tool)
+        result = ToolResult(call.metadata, content, status, reason, output, misfit, promise)
         for key, read in RESULT_READERS.items():
             if key in data:
                 result = read(result, data)

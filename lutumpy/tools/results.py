@@ -24,6 +24,8 @@ from lutumpy.tools.failures import FAILED, FAILED_WITH, failure_contents, failur
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy.core.promises import Promise
+
 _NOT_ALLOWED = "not allowed"
 
 
@@ -43,12 +45,14 @@ class ToolResult:
     Attributes:
         metadata: The call that it answers.
         content: JSON text (a `str` output as it is), or content parts.
-        status: `ok`, `error` (the tool failed) or `rejected` (it was not run).
+        status: `ok`, `error` (the tool failed), `rejected` (it was not run) or `promised` (the
+            result comes later).
         rejection_reason: Why, for a rejected call.
         output: The value that was given to `complete`, or the content of a failure (a list of them
             where several exceptions had one), else `None`.
         output_error: Why that value doesn't fit the tool's output type, or can't be sent; `commit`
             reports it as `wrong_output`.
+        promise: What is known of a result that comes later, for `promised`.
     """
 
     metadata: ToolMetadata
@@ -57,6 +61,7 @@ class ToolResult:
     rejection_reason: str | None = None
     output: Any = field(default=None, compare=False, repr=False)
     output_error: str | None = None
+    promise: Promise | None = field(default=None, repr=False)
 
     def dump(self) -> dict[str, JsonValue]:
         """The result as JSON values: its content as it would be committed, without the call."""
@@ -201,6 +206,12 @@ def result_block(result: ToolResult, kind: str, call_id: str) -> ResultBlock:
     """
     content = result.content
     name = result.metadata.name
+    if result.status == "promised":
+        from lutumpy.core.promises import Promise, placeholder  # few results come later
+
+        promise = result.promise or Promise()
+        text = placeholder(name, call_id, promise.note)
+        return ResultBlock(call_id, name, text, "promised", kind, promise)
     # Most results: there is nothing to clean in ASCII, and nothing to mark in what went well.
     if type(content) is str and content.isascii() and result.status == "ok":
         return ResultBlock(call_id, name, content, "ok", kind)

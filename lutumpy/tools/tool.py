@@ -147,6 +147,7 @@ def tool(
     *,
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> FunctionTool[P, O]: ...
 @overload
 def tool(
@@ -155,6 +156,7 @@ def tool(
     *,
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> Tool[I, O]: ...
 @overload
 def tool(
@@ -164,6 +166,7 @@ def tool(
     output: None,
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> Tool[I, None]: ...
 @overload
 def tool(
@@ -173,6 +176,7 @@ def tool(
     output: type[O],
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> Tool[I, O]: ...
 @overload
 def tool(
@@ -182,6 +186,7 @@ def tool(
     output: Any = ...,
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> Tool[I, Any]: ...
 def tool(
     declared: Any,
@@ -190,6 +195,7 @@ def tool(
     output: Any = _UNSET,
     off: bool = False,
     provider: ProviderSettings | None = None,
+    late: bool | None = None,
 ) -> Tool[Any, Any]:
     """A declared tool as a member of a toolset.
 
@@ -201,6 +207,7 @@ def tool(
         off: Hidden from the default availability.
         provider: What one API alone is told of the tool in this toolset, by the API's name. It wins
             over the declaration's, key by key.
+        late: Whether its result may come later in this toolset; as declared, if omitted.
 
     Raises:
         DeclarationError: It was not declared as a tool, `output` contradicts the declaration, or
@@ -215,7 +222,7 @@ def tool(
                 f"{source.definition.name!r} was declared with the output {source.output_type!r}"
             )
     kind = FunctionTool if source.has_parameters else Tool
-    return kind(source, off=off, definition=with_settings(source, provider))
+    return kind(source, off=off, definition=with_settings(source, provider, late))
 
 
 def nested(toolset: type[N], *, off: bool = False) -> Nested[N]:

@@ -72,8 +72,8 @@ def request_fields(
         fields["temperature"] = encode(temperature)
     if stream:
         fields["stream"] = b"true"
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     dialect, plain, blocks = dialect_of(model, record.host)
     with_blocks = cache is not None or dialect.needs_record
     encoder = transcript.encoded(

@@ -69,8 +69,8 @@ def request_fields(
     fields: Fields = {}
     if settings and (requested is None or isinstance(requested, Mapping)):
         fields["inferenceConfig"] = encode(without_unset({**settings, **(requested or {})}))
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     dialect, key, make_encoder = encoding_for(model, record.host)
     prepared = prepare(transcript.encoded(key, make_encoder), transcript, offering, record)
     encoder, declared = prepared.encoder, prepared.declared

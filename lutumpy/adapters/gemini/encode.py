@@ -338,7 +338,7 @@ class GeminiEncoder:
                 else:
                     texts.append(part.text if isinstance(part, TextPart) else describe(part))
         text = "\n".join(texts)
-        if result.status != "ok":
+        if result.status in ("error", "rejected"):
             response = {"error": text if text.strip() else f"{result.name or 'tool'}: failed"}
         else:
             # A text, though it may be JSON: numbers of an object would be rounded on the way.

@@ -68,8 +68,8 @@ def request_fields(
         offered = tool_entry(offering)
         if choice is not None and offered:
             own["toolConfig"] = {"functionCallingConfig": choice}
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     encoder = encoder_of(transcript, model)
     record_settings(record, encoder.in_force, offering)
     fields: Fields = {}

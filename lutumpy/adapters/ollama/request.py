@@ -48,8 +48,8 @@ def request_fields(
         TranscriptError: there is nothing to answer.
         InvalidToolConstraints: the API is known to refuse the offer, or to make nothing of it.
     """
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     encoder = encoder_of(transcript)
     record_settings(record, encoder.in_force, offer)
     fields: Fields = {"messages": encoder.messages()}

@@ -91,8 +91,8 @@ def chat_fields(
     host: HostFacts | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     host, key, make_encoder = encoding_for(call_ids, record.host, record.model, host)
     encoder = transcript.encoded(key, make_encoder)
     in_force = encoder.in_force

@@ -66,8 +66,8 @@ def responses_fields(
     host: HostFacts | None = None,
 ) -> Fields:
     """The fields of a request without `model`, as ready JSON by name."""
-    if transcript.dropped:
-        transcript.refuse_dropped()
+    if transcript.dropped or transcript._state.open:
+        transcript.refuse_unready()
     carriers, key, make_silent = encoding_for(record.host, record.model, host)
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):

@@ -1,0 +1,131 @@
+"""What comes later as JSON values and back: promises, late items, open calls (rule LR16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any, get_args
+
+from lutumpy.core.dump_items import dump_result_block, expect, load_result_block
+from lutumpy.core.items import Message, Verbatim
+from lutumpy.core.promises import (
+    LateReason,
+    LateResult,
+    Promise,
+    PromisedCall,
+    restored_message,
+)
+from lutumpy.errors import TranscriptError
+from lutumpy.plain import json_values
+
+__all__ = [
+    "dump_late",
+    "dump_open_call",
+    "dump_promise",
+    "load_late",
+    "load_open_calls",
+    "load_promise",
+]
+
+_REASONS = get_args(LateReason)
+_KINDS = ("function", "custom")
+
+
+def dump_promise(promise: Promise) -> dict[str, Any]:
+    """A promise as JSON values; what isn't known is left out."""
+    dumped: dict[str, Any] = {"note": promise.note}
+    if promise.handle is not None:
+        dumped["handle"] = promise.handle
+    if promise.since is not None:
+        dumped["since"] = promise.since.isoformat()
+    if promise.until is not None:
+        dumped["until"] = promise.until.isoformat()
+    if promise.tool_digest is not None:
+        dumped["tool_digest"] = promise.tool_digest
+    return dumped
+
+
+def load_promise(data: Mapping[str, Any]) -> Promise:
+    """The promise of a dumped result. Raises `TranscriptError` if it has none, or shouldn't."""
+    if data["status"] != "promised":
+        raise TranscriptError(f"a promise in a result with the status {data['status']!r}")
+    expect(data["content"], str, "content")
+    if data.get("kind", "function") not in _KINDS:
+        raise TranscriptError(f"a call of the kind {data['kind']!r} is promised")
+    return _read_promise(expect(data.get("promise", {}), dict, "promise"))
+
+
+def _read_promise(fields: Mapping[str, Any]) -> Promise:
+    digest = fields.get("tool_digest")
+    return Promise(
+        expect(fields.get("note", ""), str, "promise.note"),
+        json_values.clean(fields.get("handle")),
+        _read_time(fields, "since"),
+        _read_time(fields, "until"),
+        None if digest is None else expect(digest, str, "promise.tool_digest"),
+    )
+
+
+def _read_time(fields: Mapping[str, Any], name: str) -> datetime | None:
+    if fields.get(name) is None:
+        return None
+    time = datetime.fromisoformat(expect(fields[name], str, f"promise.{name}"))
+    if time.tzinfo is None:
+        raise TranscriptError(f"promise.{name} has no time zone")
+    return time.astimezone(timezone.utc)
+
+
+def dump_late(late: LateResult) -> dict[str, Any]:
+    """A late item as JSON values."""
+    dumped: dict[str, Any] = {
+        "item": "late",
+        "header": late.header,
+        "reason": late.reason,
+        "result": dump_result_block(late.result),
+    }
+    if late.is_detached:
+        dumped["detached"] = True
+    return dumped
+
+
+def load_late(data: Mapping[str, Any], verbatim: Verbatim | None) -> Message:
+    """The late item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
+    header, reason = expect(data["header"], str, "header"), data["reason"]
+    if not header.strip() or json_values.clean_text(header) != header:
+        raise TranscriptError("header is blank, or can't be sent")
+    if reason not in _REASONS:
+        raise TranscriptError(f"reason is {reason!r}, not one of {_REASONS}")
+    result = load_result_block(expect(data["result"], dict, "result"))
+    if result.status == "promised":
+        raise TranscriptError("a late result is promised again")
+    is_detached = expect(data.get("detached", False), bool, "detached")
+    return restored_message(LateResult(result, header, reason, is_detached), verbatim)
+
+
+def dump_open_call(call: PromisedCall) -> dict[str, Any]:
+    """An open call whose round isn't among the items, as JSON values."""
+    return {
+        "call_id": call.call_id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "kind": call.kind,
+        "promise": dump_promise(call.promise),
+    }
+
+
+def load_open_calls(data: Any) -> list[PromisedCall]:
+    """The open calls of a dump whose rounds aren't among its items.
+
+    Raises `TranscriptError`, or one of `WRONG`, if they aren't.
+    """
+    found: list[PromisedCall] = []
+    for entry in expect(data, list, "open_calls"):
+        fields = expect(entry, dict, "an open call")
+        call_id, name, arguments, kind = [
+            expect(fields[key], str, key) for key in ("call_id", "name", "arguments", "kind")
+        ]
+        if not call_id or kind not in _KINDS or call_id in [call.call_id for call in found]:
+            raise TranscriptError(f"call {call_id!r} of the kind {kind!r} can't be open")
+        promise = _read_promise(expect(fields["promise"], dict, "promise"))
+        found.append(PromisedCall(call_id, name, arguments, kind, promise, True))
+    return found

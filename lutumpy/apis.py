@@ -76,6 +76,8 @@ class ApiRow:
         page: The module that shows its histories on the page; `None` to show them as their
             `Transcript`.
         demo: Whom `lutumpy demo` asks to show the API; `None` for an API that it doesn't show.
+        provider: What traces call who serves it (`gen_ai.provider.name`); the family, if it is
+            `None`.
         version: The version of this form that the row is written for.
     """
 
@@ -90,6 +92,7 @@ class ApiRow:
     server: str | None = None
     page: str | None = None
     demo: str | None = None
+    provider: str | None = None
     version: int = VERSION
 
 
@@ -147,6 +150,7 @@ _TABLE: dict[Api, ApiRow] = {
             server="lutumpy.testing.render_gemini_server:GeminiServer",
             page="lutumpy.page.read_gemini",
             demo="lutumpy.demo.providers.gemini:GEMINI",
+            provider="gcp.gemini",
         ),
         ApiRow(
             name="bedrock_converse",
@@ -160,6 +164,7 @@ _TABLE: dict[Api, ApiRow] = {
             server="lutumpy.testing.render_bedrock_server:ConverseServer",
             page="lutumpy.page.read_bedrock",
             demo="lutumpy.demo.providers.bedrock:CONVERSE",
+            provider="aws.bedrock",
         ),
         ApiRow(
             name="ollama_chat",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         check_model,
         checked_structured,
     )
+    from lutumpy.core.model_wrapper import ModelRequest, ModelWrapper, RequestWatch
     from lutumpy.core.output_spec import OutputSpec
     from lutumpy.core.prefix import DroppedReasoning, LeftOut, OnPrefixChange, PrefixReport
     from lutumpy.core.promises import LateReason, LateResult, Promise, PromisedCall
@@ -80,6 +81,8 @@ __all__ = [
     "LeftOut",
     "Message",
     "Model",
+    "ModelRequest",
+    "ModelWrapper",
     "OnPrefixChange",
     "OpaqueBlock",
     "OutputSpec",
@@ -90,6 +93,7 @@ __all__ = [
     "RawPart",
     "ReasoningBlock",
     "RefusalBlock",
+    "RequestWatch",
     "ResultBlock",
     "ResultStatus",
     "Role",
@@ -162,6 +166,7 @@ _HOMES = homes_of(
             "check_model",
             "checked_structured",
         ],
+        "lutumpy.core.model_wrapper": ["ModelRequest", "ModelWrapper", "RequestWatch"],
         "lutumpy.core.output_spec": ["OutputSpec"],
         "lutumpy.core.prefix": [
             "DroppedReasoning",

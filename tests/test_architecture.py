@@ -60,6 +60,7 @@ OPT_IN = {
     "loops",
     "mcp",
     "openapi",
+    "otel",
     "page",
     "testing",
     "text_tools",
@@ -440,7 +441,9 @@ def names_of_providers(name: str) -> frozenset[str]:
             found += [text for text in texts if text is not None]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.append(node.name)
-    return frozenset(word for word in WORDS for text in found if word in text.lower())
+    # OpenTelemetry's word for its conventions is a package of one provider too.
+    lowered = [text.lower().replace("_genai_", "") for text in found]
+    return frozenset(word for word in WORDS for text in lowered if word in text)
 
 
 def is_home(name: str) -> bool:

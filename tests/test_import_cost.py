@@ -74,6 +74,7 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
         "local",
         "loops",
         "mcp",
+        "otel",
         "page",
         "testing",
         "text_tools",

@@ -8,8 +8,8 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
-from urllib.parse import urlsplit
 
+from lutumpy.adapters.authority import host_of
 from lutumpy.adapters.recorded_streams import RecordingDecoder, RepeatedStream, RepeatedStreamSync
 from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.request_headers import Headers
@@ -40,7 +40,7 @@ from lutumpy.plain.signatures import signature_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["RequestDefaults", "SdkModel", "host_of"]
+__all__ = ["RequestDefaults", "SdkModel"]
 
 S = TypeVar("S")  # a stream, with an event loop or without
 
@@ -312,6 +312,15 @@ class SdkModel(ABC):
             self._origin = TurnOrigin(self.api, self._authority or None, self.model)
         return self._authority or None
 
+    @property
+    def makes_spans(self) -> bool:
+        """Whether the client makes OpenTelemetry spans of its requests by itself.
+
+        Raises:
+            AdapterError: no client can be made.
+        """
+        return self._method is not None and self._method.is_traced(self._transport.client())
+
     def _find_host(self) -> str | None:
         """The host of the client that was given, or of the one that will be made here."""
         client = self._transport.client()
@@ -436,22 +445,6 @@ def _check_model_and_client(kind: type[SdkModel], model: Any, client: Any) -> No
             )
     if not hasattr(client, kind._mark):
         raise TypeError(f"{wanted}, not {type(client).__name__}")
-
-
-def host_of(url: Any) -> str | None:
-    """The authority of an address, without the standard port; `None` where it has none.
-
-    Args:
-        url: A text, or a URL object of the HTTP library.
-    """
-    try:
-        parts = urlsplit(str(url)) if url else None
-        if parts is None or not parts.hostname:
-            return None
-        usual = {"http": 80, "https": 443}.get(parts.scheme)
-        return parts.hostname if parts.port in (None, usual) else f"{parts.hostname}:{parts.port}"
-    except ValueError:
-        return None
 
 
 def _adapters_of(package: str) -> str:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["JournalHome", "OpenConversation", "WorkersConversation", "load_message"]
 
 
+# The records that name the spans of a round, each with the fence of the claim that wrote it.
+TRACE = "trace:"
+
+
 class JournalHome(Protocol):
     """What the journal of calls needs of a conversation."""
 
@@ -115,6 +119,22 @@ class OpenConversation:
     def recorded(self, name: str) -> JsonValue:
         """A record of the open round; `None` where there is none."""
         return self._records.get(name)
+
+    def recorded_trace(self) -> Mapping[str, str] | None:
+        """Where the spans of the open round are, as the last process that planned it had them."""
+        found: Mapping[str, str] | None = None
+        latest = -1
+        for name, value in self._records.items():
+            fence = name.removeprefix(TRACE)
+            if fence != name and int(fence) > latest and isinstance(value, Mapping):
+                latest = int(fence)
+                found = {key: str(each) for key, each in value.items()}
+        return found
+
+    async def record_trace(self, carrier: Mapping[str, str]) -> None:
+        """Write down where the spans of this process are, for a process that goes on."""
+        if carrier:
+            await self.record(f"{TRACE}{self.claim.fence}", dict(carrier))
 
     async def record(self, name: str, value: Any) -> JsonValue:
         """Write a record of the open round, and return the recorded value (rules P1, P2)."""

@@ -110,6 +110,8 @@ class RoundSettings:
         drift: What becomes of a plan whose tools are others now.
         hooks_wait: Whether hooks may wait while they decide.
         review: What reviews results.
+        carrier: Gives the current span as text, where spans are made: a process that takes the
+            round up links its own to that.
     """
 
     tools: Any
@@ -119,6 +121,7 @@ class RoundSettings:
     drift: Literal["refuse", "reject"]
     hooks_wait: bool
     review: ToolHooks[Any] | None
+    carrier: Callable[[], Mapping[str, str]] | None = None
 
 
 class DurableEffects(AsyncEffects):
@@ -222,6 +225,8 @@ class DurableEffects(AsyncEffects):
         plan = await round.apply_hooks(hooks)
         conversation = self._conversation
         try:
+            if self._settings.carrier is not None:
+                await conversation.record_trace(self._settings.carrier())
             data = plan.dump(scope=conversation.scope, sign=self._settings.sign)
             await conversation.record_own("plan", data)
             if conversation.recorded("turn") is None:
@@ -320,7 +325,9 @@ class DurableEffects(AsyncEffects):
         kind: type[Any] = type(runner)
         if kind is LocalRunner:  # what derives from it may do something else with tickets
             local, scope = cast("LocalRunner", runner), self._conversation.scope
-            return await local.run_calls(pending.calls, journal, scope, pending.report)
+            return await local.run_calls(
+                pending.calls, journal, scope, pending.report, pending.around, pending.about
+            )
         return await runner.run(tickets, journal)
 
     async def review(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import CallTicket, Toolset
 from lutumpy.execution import (
+    Around,
     CallJournal,
     Dispatcher,
     ExecutionReport,
@@ -57,13 +58,21 @@ class LocalRunner:
         journal: CallJournal,
         scope: str,
         report: ExecutionReport,
+        around: Around | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> list[ExecutionResult]:
         """Run calls that this process has already; their tickets need not be loaded again."""
         # The store knows which calls are unresolved, and somebody may have decided about one in
         # another process.
         self._executor.resolve_scope(scope)
         return await self._executor.run(
-            calls, self._dispatch, scope=scope, report=report, journal=journal
+            calls,
+            self._dispatch,
+            scope=scope,
+            report=report,
+            journal=journal,
+            around=around,
+            about=about,
         )
 
 

@@ -168,11 +168,13 @@ class DurableLoop(Generic[TS, C, V]):
         if runner is None:
             runner = LocalRunner(self._loop_settings.dispatcher, options.get("executor"))
         review = hooks if isinstance(hooks, ToolHooks) else None
+        telemetry = self._loop_settings.telemetry
+        carrier = None if telemetry is None else telemetry.carrier
         self._settings = RoundSettings(
-            tools, runner, sign, verify, drift, has_async_hooks(decider), review
+            tools, runner, sign, verify, drift, has_async_hooks(decider), review, carrier
         )
         self._store = store
-        self._llm = llm
+        self._llm: Model = llm if telemetry is None else telemetry.model(llm)
         self._events = events
         self._on_progress = on_progress
         self._lease = lease
@@ -353,7 +355,24 @@ class DurableLoop(Generic[TS, C, V]):
             conversation.loop_counts(),
         )
         steps = loop.steps(is_open=conversation.has_open_round)
-        return Answered(await drive_async(steps))
+        telemetry = self._loop_settings.telemetry
+        if telemetry is None:
+            return Answered(await drive_async(steps))
+        with telemetry.run(
+            self._loop_settings.name,
+            conversation=conversation.scope,
+            earlier=conversation.recorded_trace(),
+        ) as running:
+            try:
+                result = await drive_async(steps)
+            except HeldForPerson as error:
+                # A conversation that waits has not failed.
+                held = error
+                running.ended(loop.rounds, "waiting")
+            else:
+                running.ended(result.rounds, result.stopped_by)
+                return Answered(result)
+        raise held
 
     def _make_progress(
         self, writer: EventWriter | None

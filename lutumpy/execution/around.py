@@ -16,8 +16,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import anyio
@@ -27,13 +28,34 @@ from lutumpy.execution.logs import logger
 from lutumpy.execution.results import ExecutionResult
 from lutumpy.hooks import BaseToolCall
 
-__all__ = ["Around", "attempt_within"]
+__all__ = ["Around", "attempt_within", "nest_around"]
 
 Around: TypeAlias = Callable[[BaseToolCall, int], AbstractAsyncContextManager[Any]]
 """Gives what is entered around one attempt: it takes the call, and the number of the attempt from
 1."""
 
 Concluded: TypeAlias = tuple[ExecutionResult, "str | None"]
+
+
+def nest_around(outer: Around | None, inner: Around | None) -> Around | None:
+    """What enters one and then the other; each sees what the other shows the executor."""
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+    return partial(_enter_both, outer, inner)
+
+
+@asynccontextmanager
+async def _enter_both(
+    outer: Around, inner: Around, call: BaseToolCall, attempt: int
+) -> AsyncIterator[Callable[[ExecutionResult], None]]:
+    async with outer(call, attempt) as first, inner(call, attempt) as second:
+
+        def tell(result: ExecutionResult) -> None:
+            for told in (first, second):
+                if callable(told):
+                    _tell(told, call, result)
+
+        yield tell
 
 
 async def attempt_within(

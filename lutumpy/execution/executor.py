@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random as random_module
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from lutumpy import ApprovalRequest, Selector, ToolMetadata
-from lutumpy.execution.around import Around
+from lutumpy.execution.around import Around, nest_around
 from lutumpy.execution.dispatcher import Dispatcher, Runner
 from lutumpy.execution.journal import CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
@@ -106,6 +106,8 @@ class ToolExecutor:
         resume: ExecutionReport | None = None,
         report: ExecutionReport | None = None,
         journal: CallJournal | None = None,
+        around: Around | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> list[ExecutionResult]:
         """Run calls: those of a round, or the pending ones of a plan.
 
@@ -122,6 +124,8 @@ class ToolExecutor:
                 or `not_started` there are run again.
             report: A new `ExecutionReport()` for this run, in place of one made here.
             journal: In place of the executor's.
+            around: As the executor's, and outside of it.
+            about: Further fields of the log records of these calls, as their round.
 
         Returns:
             One result for each call, in call order.
@@ -162,7 +166,8 @@ class ToolExecutor:
             self._backoff,
             deduplicate=self._deduplicate,
             journal=self.journal if journal is None else journal,
-            around=self.around,
+            around=nest_around(around, self.around),
+            about=about,
         )
         self.report = report
         return await work.execute()
@@ -176,6 +181,8 @@ class ToolExecutor:
         resume: ExecutionReport | None = None,
         report: ExecutionReport | None = None,
         journal: CallJournal | None = None,
+        around: Around | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> list[ExecutionResult]:
         """As `run`, in an event loop of its own (asyncio), in this thread; async tools run too.
 
@@ -194,6 +201,8 @@ class ToolExecutor:
                 resume=resume,
                 report=report,
                 journal=journal,
+                around=around,
+                about=about,
             )
         )
 

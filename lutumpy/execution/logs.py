@@ -6,6 +6,7 @@ Never arguments; outputs only as a preview, and only at DEBUG.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from lutumpy import TextPart
@@ -21,12 +22,15 @@ PREVIEW_BYTES = 500
 _EXPECTED = ("ok", "rejected", "not_started", "promised")
 
 
-def log_result(report: CallReport, output_error: str | None = None) -> None:
+def log_result(
+    report: CallReport, output_error: str | None = None, about: Mapping[str, Any] | None = None
+) -> None:
     """A call has its result.
 
     Args:
         report: The call.
         output_error: Why its output can't be used, where it can't.
+        about: Further fields of the record, as model and round.
     """
     result = report.result
     if result is None:
@@ -44,7 +48,7 @@ def log_result(report: CallReport, output_error: str | None = None) -> None:
         report.attempts,
         result.latency,
         f": {output_error}" if output_error else "",
-        extra=_log_fields(report, result.outcome, result.latency),
+        extra=_log_fields(report, result.outcome, result.latency, about),
         # What a tool raises for the model needs no traceback: it is not a defect of the program.
         exc_info=None if error is None or is_for_the_model(error) else error,
     )
@@ -60,7 +64,11 @@ def log_result(report: CallReport, output_error: str | None = None) -> None:
 
 
 def log_retry(
-    report: CallReport, error: BaseException | None, latency: float, delay: float
+    report: CallReport,
+    error: BaseException | None,
+    latency: float,
+    delay: float,
+    about: Mapping[str, Any] | None = None,
 ) -> None:
     """An attempt timed out, and another one follows."""
     logger.warning(
@@ -69,23 +77,26 @@ def log_retry(
         report.tool,
         report.attempts,
         delay,
-        extra=_log_fields(report, "timed_out", latency),
+        extra=_log_fields(report, "timed_out", latency, about),
         exc_info=error,
     )
 
 
-def log_return(report: CallReport) -> None:
+def log_return(report: CallReport, about: Mapping[str, Any] | None = None) -> None:
     """The thread of a call that nobody waited for any more has returned."""
     logger.info(
         "%s of %s: the function has returned after it was given up; its output is dropped",
         report.call_id,
         report.tool,
-        extra={"tool": report.tool, "call_id": report.call_id},
+        extra={**(about or {}), "tool": report.tool, "call_id": report.call_id},
     )
 
 
-def _log_fields(report: CallReport, status: str, latency: float) -> dict[str, Any]:
+def _log_fields(
+    report: CallReport, status: str, latency: float, about: Mapping[str, Any] | None
+) -> dict[str, Any]:
     return {
+        **(about or {}),
         "tool": report.tool,
         "call_id": report.call_id,
         "attempt": report.attempts,

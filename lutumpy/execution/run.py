@@ -28,7 +28,7 @@ import math
 import random
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -103,6 +103,7 @@ class Run:
         deduplicate: Whether equal calls are skipped.
         journal: Told of each call before it starts and after it has ended.
         around: Gives what is entered around each attempt.
+        about: Further fields of log records.
     """
 
     def __init__(
@@ -118,8 +119,10 @@ class Run:
         deduplicate: bool,
         journal: CallJournal | None = None,
         around: Around | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         self._around = around
+        self._about = about
         self._reports = reports
         self._runners = runners
         self._report = report
@@ -362,7 +365,11 @@ class Run:
                 return attempt
             delay = self._backoff.delay(report.attempts)
             log_retry(
-                report, attempt.error, self._seconds_since_start() - (report.started or 0.0), delay
+                report,
+                attempt.error,
+                self._seconds_since_start() - (report.started or 0.0),
+                delay,
+                self._about,
             )
             if attempt.thread_done is not None:
                 # Two runs of one call at the same time are what its slot is there to prevent.
@@ -390,7 +397,7 @@ class Run:
         def thread_returned(event: anyio.Event) -> None:
             report.thread_running = False
             slots.release(waiting)
-            log_return(report)
+            log_return(report, self._about)
             loop.post(event.set)
 
         return SlotHandover(leave_to_thread, take_back, thread_returned)
@@ -440,7 +447,7 @@ class Run:
     def _note_outcome(self, report: CallReport, output_error: str | None = None) -> None:
         if report.outcome == "maybe_executed":
             self._unresolved.add(report.call, self._scope)
-        log_result(report, output_error)
+        log_result(report, output_error, self._about)
 
 
 def _undecided_reason(known: UnresolvedCall) -> str:

@@ -30,6 +30,7 @@ from lutumpy.loops.settings import (
     Policy,
     has_async_hooks,
 )
+from lutumpy.loops.telemetry import LoopTelemetry, RunningLoop
 
 __all__ = [
     "AskApproval",
@@ -42,6 +43,7 @@ __all__ = [
     "LoopOptions",
     "LoopResult",
     "LoopSettings",
+    "LoopTelemetry",
     "OpenRound",
     "PendingCalls",
     "Policy",
@@ -51,6 +53,7 @@ __all__ = [
     "RoundDecoded",
     "RoundExecuted",
     "RoundPlanned",
+    "RunningLoop",
     "StoppedBy",
     "SyncEffects",
     "UncommittedRoundError",

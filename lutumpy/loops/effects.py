@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
@@ -27,7 +27,7 @@ from lutumpy import (
     ToolResult,
     ToolRound,
 )
-from lutumpy.execution import Dispatcher, ExecutionReport, ToolExecutor
+from lutumpy.execution import Around, Dispatcher, ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.counts import LoopCounts
 from lutumpy.loops.endings import InSession, OpenRound
@@ -54,6 +54,8 @@ class PendingCalls(NamedTuple):
         scope: The scope of the run, in place of the executor's.
         report: Where the executor notes what becomes of each call. It is read where the run is cut
             off.
+        around: What stands around each attempt, outside the executor's own.
+        about: Further fields of the log records of the calls: their round, and the model.
     """
 
     number: int
@@ -63,10 +65,19 @@ class PendingCalls(NamedTuple):
     dispatch: Dispatcher[Any]
     scope: str | None
     report: ExecutionReport
+    around: Around | None = None
+    about: Mapping[str, Any] | None = None
 
     def run(self) -> Any:
         """The run of the calls by the executor, to be awaited."""
-        return self.executor.run(self.calls, self.dispatch, scope=self.scope, report=self.report)
+        return self.executor.run(
+            self.calls,
+            self.dispatch,
+            scope=self.scope,
+            report=self.report,
+            around=self.around,
+            about=self.about,
+        )
 
 
 class _Raised(NamedTuple):

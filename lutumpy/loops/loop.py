@@ -152,6 +152,8 @@ class Loop:
                 return (yield from self._end_loop(result.text, stopped_by, result))
             opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
             yield from self._carry_out_round(opened)
+            if self._settings.telemetry is not None:
+                self._settings.telemetry.committed(number, len(self._session.transcript))
             # Not `self.rounds`: with a message of the user, the commit may have begun a new task.
             yield from self._report_progress(RoundCommitted(number, self.usage))
             limit = self._limit_reached()
@@ -281,6 +283,8 @@ class Loop:
             if isinstance(opened, ToolRound):
                 plan = yield from self._decide_calls(opened)
             plan = yield from self._decide_held(plan)
+            if self._settings.telemetry is not None:
+                self._settings.telemetry.decisions(plan)
             _refuse_held(plan)
             if isinstance(plan, ToolRoundPlan):
                 calls = (plan.pending, plan.handled, plan.rejected)
@@ -366,6 +370,8 @@ class Loop:
             settings.dispatcher,
             settings.scope,
             report,
+            None if settings.telemetry is None else settings.telemetry.tool_call,
+            {"round": self.rounds + 1, "model": plan.model},
         )
         try:
             results: Sequence[ToolResult] = yield self._effects.execute(to_run)

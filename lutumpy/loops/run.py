@@ -117,7 +117,12 @@ async def run_tools(
         **options,
     )
     loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
-    return await drive_async(loop.steps())
+    if settings.telemetry is None:
+        return await drive_async(loop.steps())
+    with settings.telemetry.run(settings.name) as running:
+        result = await drive_async(loop.steps())
+        running.ended(result.rounds, result.stopped_by)
+        return result
 
 
 def run_tools_sync(
@@ -172,7 +177,12 @@ def run_tools_sync(
             **options,
         )
         loop = _make_loop(session, llm, effects, settings, on_progress, on_event)
-        return _drive_sync(loop.steps())
+        if settings.telemetry is None:
+            return _drive_sync(loop.steps())
+        with settings.telemetry.run(settings.name) as running:
+            result = _drive_sync(loop.steps())
+            running.ended(result.rounds, result.stopped_by)
+            return result
 
 
 def _make_loop(
@@ -193,6 +203,8 @@ def _make_loop(
             "on_event= needs a model that streams; "
             f"{type(llm).__name__} has no open_stream(); {UNSENT}"
         )
+    if settings.telemetry is not None:
+        llm = settings.telemetry.model(llm)
     return Loop(session, llm, effects, settings, on_progress)
 
 

@@ -19,6 +19,7 @@ from lutumpy import (
 )
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
+from lutumpy.loops.telemetry import LoopTelemetry
 from lutumpy.models import OnPrefixChange
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
@@ -87,6 +88,8 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
         value_retries: With `output`: how often the model is told why its answer has no value, and
             asked again; 0 by default. What a retry says stays in the session, as a message of the
             user. A refused answer isn't asked for again.
+        telemetry: Makes spans and events of the loop, its requests and its calls:
+            `lutumpy.otel.Telemetry`. It names the loop by the class of the toolset.
     """
 
     executor: ToolExecutor | None
@@ -105,6 +108,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     effort: str | None
     on_prefix_change: OnPrefixChange | None
     value_retries: int
+    telemetry: LoopTelemetry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ class LoopSettings:
     effort: str | None = None
     on_prefix_change: OnPrefixChange | None = None
     value_retries: int = 0
+    telemetry: LoopTelemetry | None = None
     output: Any = None
     decide_held: Policy[Any] | None = None
 
@@ -176,6 +181,15 @@ class LoopSettings:
         if self.scope is not None and not isinstance(self.scope, str):
             raise TypeError(f"scope= takes text, not {type(self.scope).__name__}; {UNSENT}")
         _check_output(self.output, self.value_retries)
+        if self.telemetry is not None and not callable(getattr(self.telemetry, "tool_call", None)):
+            kind = type(self.telemetry).__name__
+            raise TypeError(f"telemetry= takes a Telemetry, not {kind}; {UNSENT}")
+
+    @property
+    def name(self) -> str:
+        """What traces call the loop: the name of the toolset's class."""
+        name: str = self.tools.__view__().toolset.__name__
+        return name
 
     @property
     def dispatcher(self) -> Dispatcher[Any]:

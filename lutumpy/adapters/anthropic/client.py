@@ -14,6 +14,7 @@ from lutumpy.adapters.anthropic.decode import API, decode_message
 from lutumpy.adapters.anthropic.offer import check_forced, tool_list
 from lutumpy.adapters.anthropic.request import encoder_of, request_fields
 from lutumpy.adapters.anthropic.stream import MessagesStreamDecoder
+from lutumpy.adapters.authority import host_of
 from lutumpy.adapters.cache_option import Cache, checked_cache
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.replies import reply_object
@@ -26,7 +27,7 @@ from lutumpy.adapters.sdk_body import (
     checked_transcript,
     history_list,
 )
-from lutumpy.adapters.sdk_model import SdkModel, host_of
+from lutumpy.adapters.sdk_model import SdkModel
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import StructuredMode, TurnOptions

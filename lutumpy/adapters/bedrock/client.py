@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from lutumpy.adapters.authority import host_of
 from lutumpy.adapters.bedrock.blobs import with_bytes
 from lutumpy.adapters.bedrock.decode import API, decode_response, is_response
 from lutumpy.adapters.bedrock.offer import tool_list
@@ -21,7 +22,7 @@ from lutumpy.adapters.sdk_body import (
     checked_transcript,
     history_list,
 )
-from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel, host_of
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder

@@ -1,0 +1,57 @@
+"""What a loop tells of itself, to whoever makes spans of it; `lutumpy.otel.Telemetry` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Protocol
+
+from lutumpy import Model, ToolRound, ToolRoundPlan
+from lutumpy.execution import ExecutionResult
+from lutumpy.hooks import BaseToolCall
+
+__all__ = ["LoopTelemetry", "RunningLoop"]
+
+
+class RunningLoop(Protocol):
+    """The span of a loop."""
+
+    def ended(self, rounds: int, stopped_by: str, /) -> None:
+        """The loop ends after so many rounds, by this; see `LoopResult.stopped_by`.
+
+        A durable loop that waits for a person was stopped by `waiting`.
+        """
+
+
+class LoopTelemetry(Protocol):
+    """What a loop is watched by."""
+
+    def model(self, llm: Model, /) -> Model:
+        """The model, watched."""
+        ...
+
+    def tool_call(
+        self, call: BaseToolCall, attempt: int, /
+    ) -> AbstractAsyncContextManager[Callable[[ExecutionResult], None]]:
+        """What is entered around each attempt of each call."""
+        ...
+
+    def run(
+        self,
+        name: str = "",
+        *,
+        conversation: str | None = None,
+        earlier: Mapping[str, str] | None = None,
+    ) -> AbstractContextManager[RunningLoop]:
+        """What is entered around the loop."""
+        ...
+
+    def decisions(self, opened: ToolRound[Any] | ToolRoundPlan[Any], /) -> None:
+        """The hooks have decided the calls of a round."""
+
+    def committed(self, round: int, items: int, /) -> None:
+        """A round was committed, and the conversation has so many items."""
+
+    def carrier(self) -> Mapping[str, str]:
+        """The current span as text, for `run` in another process."""
+        ...

@@ -1,0 +1,28 @@
+"""What a span says of an error: its kind, and never its words, which may quote what was said."""
+
+from __future__ import annotations
+
+from opentelemetry.trace import Span, StatusCode
+
+from lutumpy import AdapterError
+from lutumpy.otel import names
+
+__all__ = ["error_type", "mark_failed"]
+
+
+def error_type(error: BaseException) -> str:
+    """The provider's code of an error, else its status, else the name of its class."""
+    if isinstance(error, AdapterError):
+        if error.code:
+            return str(error.code)
+        if error.status is not None:
+            return str(error.status)
+        if error.__cause__ is not None:
+            return type(error.__cause__).__name__
+    return type(error).__name__
+
+
+def mark_failed(span: Span, kind: str) -> None:
+    """Mark a span as failed, with an `error.type`."""
+    span.set_attribute(names.ERROR_TYPE, kind)
+    span.set_status(StatusCode.ERROR)

@@ -103,15 +103,20 @@ class Cassette:
         """
         return make_client(self._tape, make, args, options)
 
-    def close(self) -> None:
+    def close(self, *, check: bool = True) -> None:
         """Close the connections for recording, and say what is wrong.
+
+        Args:
+            check: Whether what is wrong is raised; `False` where something else was raised already.
 
         Raises:
             CassetteError: recordings were left over, or the file wasn't written, since it would
                 have held a key.
             CassetteMismatch: a request differed, and nobody has heard of it.
         """
-        self._tape.close()
+        self._tape.close_connections()
+        if check:
+            self._tape.check()
 
     def __enter__(self) -> Self:
         return self
@@ -122,10 +127,8 @@ class Cassette:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self.close()
-        else:  # what was raised says more than what is left over because of it
-            self._tape.close_connections()
+        # What was raised says more than what is left over because of it.
+        self.close(check=error is None)
 
     async def __aenter__(self) -> Self:
         return self

@@ -291,15 +291,14 @@ class Tape:
             known = self._lines[id(entry)] = (self._secrets.version, line)
         return known[1]
 
-    def close(self) -> None:
-        """Close the connections for recording, and say what is wrong.
+    def check(self) -> None:
+        """Say what is wrong at the end.
 
         Raises:
             CassetteError: recordings were left over, or the file wasn't written, since it would
                 have held a key.
             CassetteMismatch: a request differed, and nobody has heard of it.
         """
-        self.close_connections()
         if self._refusal is not None:
             raise CassetteError(self._refusal)
         if self._mismatch is not None:

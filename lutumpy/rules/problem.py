@@ -6,9 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeGuard
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lutumpy.errors import Certainty, Problem
+
+if TYPE_CHECKING:
+    from json import JSONDecoder
 
 __all__ = ["Certainty", "Problem"]
 
@@ -68,10 +72,15 @@ def is_json(text: str) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    import json  # rare, and slow to import
+    return _decoder().decode(text)
+
+
+@cache
+def _decoder() -> JSONDecoder:
+    from json import JSONDecoder  # rare, and slow to import
 
     # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which aren't JSON.
-    return json.loads(text, parse_int=float, parse_constant=_refuse_constant)
+    return JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> Any:

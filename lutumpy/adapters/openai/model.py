@@ -104,7 +104,7 @@ class OpenAIModel(SdkModel):
         self, transcript: Transcript, offer: ToolOffering | None, **options: Any
     ) -> Fields:
         # Once, and not before the first request: only then does the SDK read the environment.
-        host = self._host if self._host is not None else facts_of(self._host_of_requests())
+        host = self._host if self._host is not None else facts_of(self.host)
         custom_tools = self._custom_tools
         if custom_tools is None and not host.custom_tools:
             custom_tools = False

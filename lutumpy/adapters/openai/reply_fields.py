@@ -106,14 +106,13 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
         input_tokens, output_tokens = count(input_tokens), count(output_tokens)
         total = count(total) or input_tokens + output_tokens
     cached = written = reasoning = 0
-    if details := get(names.input_details):
-        details = mapping(details)
+    if details := mapping(get(names.input_details)):
         cached = count(details.get("cached_tokens"))
         written = count(details.get("cache_write_tokens"))
     if not cached and (hits := get(names.cache_hits)):
         cached = count(hits)
-    if details := get(names.output_details):
-        reasoning = count(mapping(details).get("reasoning_tokens"))
+    if details := mapping(get(names.output_details)):
+        reasoning = count(details.get("reasoning_tokens"))
     # Both APIs include cached tokens in the input. A host that names more cached tokens than input
     # counts them beside the input, as its total shows.
     beside = 0 if cached + written <= input_tokens else None

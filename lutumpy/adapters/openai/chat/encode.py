@@ -411,13 +411,25 @@ class ChatEncoder(HistoryEncoder):
 
     def _encode_results(self, results: Sequence[ResultBlock]) -> None:
         attachments: list[dict[str, Any]] = []
-        held, self._held = self._held, None
         if self._own and len(results) == 1 and results[0].kind == "function_call":
             # A call of the older form, which stands alone (see `_keep_function_call`).
+            self._held = None
             name = self._sent_name(results[0].name)
             content = cut_output(results[0].text)
             self._put({"role": "function", "name": name, "content": content})
-            return
+        elif self._held is not None or len(results) > MAX_CALLS:
+            self._encode_in_parts(results, attachments)
+        else:
+            for result in results:
+                self._encode_result(result, attachments)
+        if attachments:
+            self._put({"role": "user", "content": attachments})
+
+    def _encode_in_parts(
+        self, results: Sequence[ResultBlock], attachments: list[dict[str, Any]]
+    ) -> None:
+        """Encode the results of more calls than one message may have, each behind its calls."""
+        held, self._held = self._held, None
         for start in range(0, len(results), MAX_CALLS):
             end = start + MAX_CALLS
             if held is not None:
@@ -427,8 +439,6 @@ class ChatEncoder(HistoryEncoder):
                 self._put(part)
             for result in results[start:end]:
                 self._encode_result(result, attachments)
-        if attachments:
-            self._put({"role": "user", "content": attachments})
 
     def _encode_result(self, result: ResultBlock, attachments: list[dict[str, Any]]) -> None:
         call_id = self._sent_id(result.call_id)

@@ -36,7 +36,16 @@ from lutumpy.rules.openai.shapes import (
     wrong_type,
     wrong_value,
 )
-from lutumpy.rules.problem import Certainty, Problem, about, is_array, is_json_object, items, text
+from lutumpy.rules.problem import (
+    Certainty,
+    Problem,
+    about,
+    is_array,
+    is_json_object,
+    is_object,
+    items,
+    text,
+)
 
 __all__ = ["check_messages", "check_request", "check_user_part"]
 
@@ -85,7 +94,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
             "some".
     """
     # Callers may pass any JSON.
-    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not is_object(body):
         return [wrong_type("chat.body", "body", "an object", body)]
     model = text(body.get("model"))
     found = _check_parameters(body)
@@ -144,7 +153,7 @@ def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
     found: list[Problem] = []
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
-        if not isinstance(message, Mapping):
+        if not is_object(message):
             found.append(wrong_type("chat.messages", where, "an object", message))
             continue
         role = message.get("role")
@@ -216,7 +225,7 @@ def check_user_part(where: str, part: Any) -> list[Problem]:
 
 
 def _check_part(message: str, where: str, part: Any, role: str, model: str | None) -> list[Problem]:
-    if not isinstance(part, Mapping):
+    if not is_object(part):
         return [wrong_type("chat.parts", where, "an object", part)]
     kind = part.get("type")
     if kind is None:
@@ -251,10 +260,10 @@ def _check_part_body(where: str, key: str, value: Any) -> list[Problem]:
     if key == "image_url":
         # Hosts such as Mistral take the URL itself in place of an object.
         url, url_at = value, f"{where}.image_url"
-        if isinstance(value, Mapping):
+        if is_object(value):
             url, url_at = value.get("url"), f"{url_at}.url"
         return media.check_image("chat.image_type", "chat.part_length", url_at, url)
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         return []
     if key == "input_audio":
         format_at = f"{where}.input_audio.format"
@@ -282,7 +291,7 @@ def _check_calls(where: str, calls: Any) -> list[Problem]:
 
 
 def _check_call(where: str, call: Any) -> list[Problem]:
-    if not isinstance(call, Mapping):
+    if not is_object(call):
         return [wrong_type("chat.tool_calls", where, "an object", call)]
     found = _check_call_id(f"{where}.id", call.get("id"))
     kind = call.get("type")
@@ -293,7 +302,7 @@ def _check_call(where: str, call: Any) -> list[Problem]:
     body = call.get(kind)
     if body is None:
         return [*found, missing("chat.tool_calls", f"{where}.{kind}")]
-    if not isinstance(body, Mapping):
+    if not is_object(body):
         return [*found, wrong_type("chat.tool_calls", f"{where}.{kind}", "an object", body)]
     found += check_name("chat.call_name", f"{where}.{kind}.name", body.get("name"), MAX_NAME)
     # A function's arguments are JSON in a text; a custom tool's input is any text.
@@ -364,7 +373,7 @@ def _check_pairing(messages: Any) -> list[Problem]:
     """Each call has one result, in the messages right after it."""
     window = _ResultWindow()
     for index, message in enumerate(items(messages)):
-        if not isinstance(message, Mapping):
+        if not is_object(message):
             window.close(f"messages.[{index}].role")
         elif message.get("role") == "tool":
             window.take_result(index, message.get("tool_call_id"))
@@ -379,7 +388,7 @@ def _check_pairing(messages: Any) -> list[Problem]:
 def _named_calls(messages: Any) -> Iterator[tuple[str, str, str]]:
     """Position, name and id of every call that has a name."""
     for index, message in enumerate(items(messages)):
-        calls = items(message.get("tool_calls")) if isinstance(message, Mapping) else ()
+        calls = items(message.get("tool_calls")) if is_object(message) else ()
         for number, call in enumerate(calls):
             name = call_name(call)
             if name is not None:
@@ -388,10 +397,10 @@ def _named_calls(messages: Any) -> Iterator[tuple[str, str, str]]:
 
 def call_name(call: Any) -> str | None:
     """The name in a call of any kind, if it has one."""
-    if not isinstance(call, Mapping):
+    if not is_object(call):
         return None
     body = call.get(text(call.get("type")) or "function")
-    return text(body.get("name")) if isinstance(body, Mapping) else None
+    return text(body.get("name")) if is_object(body) else None
 
 
 class _ResultWindow:
@@ -414,7 +423,7 @@ class _ResultWindow:
         self.position = f"messages[{index}]"
         for number, call in enumerate(items(calls)):
             self.is_open = True
-            call_id = text(call.get("id")) if isinstance(call, Mapping) else None
+            call_id = text(call.get("id")) if is_object(call) else None
             if call_id is None:
                 continue
             name = call_name(call)

@@ -251,6 +251,7 @@ class _Report:
                 call_ids=list(repair.call_ids),
                 tools=list(repair.tools),
                 patch=repair.patch,
+                drops_reasoning=list(repair.drops_reasoning),
             )
         self.output.record(
             "document",

@@ -34,6 +34,7 @@ def check_messages(
     compatible: bool = False,
     host: str | HostFacts | None = None,
     origin: TurnOrigin | None = None,
+    before: Mapping[str, Any] | None = None,
 ) -> list[Problem]:
     """Every rule that a history breaks, in the provider's own words and in the order of its checks.
 
@@ -62,6 +63,12 @@ def check_messages(
         origin: Who said the turns of the model: then what the host would not get of them is found
             as well, what another host alone knows and what is sealed for it. Its `host` may be a
             name.
+        before: The body of the request before this one, in the same conversation: then signed
+            reasoning that no longer stands behind what it was signed over is found, where `model`
+            binds it (`refused` where that is enforced for everybody, `some` where the account
+            decides, `discouraged` where it is taken away without an error); and else where the
+            prompt cache starts again (`discouraged`). Without it nothing is claimed of that. Tools
+            and system are taken to be the same where they aren't passed.
 
     Returns:
         The problems. Each has a `path` from the list of messages to the place; the path of one in
@@ -80,10 +87,10 @@ def check_messages(
         declared = []
     prefix, position = rules.PREFIX, rules.SHAPE.position
     deep, entries = check_nesting(prefix, entries, position)
-    deep_system, before = check_nesting(prefix, plain_json(system), "system.{}")
+    deep_system, shallow_system = check_nesting(prefix, plain_json(system), "system.{}")
     declared = check_nesting(prefix, declared, "tools[{}]")[1]
     context = HistoryContext(
-        declared, server_held_prefix, before, model, thinking, compatible, move
+        declared, server_held_prefix, shallow_system, model, thinking, compatible, move
     )
     found = rules.check_history(entries, context)
     problems = list(deep)
@@ -91,7 +98,31 @@ def check_messages(
     for problem in found:
         path = problem.path or path_of(problem.position, entries)
         problems.append(problem if problem.path else replace(problem, path=path))
+    if before is not None:
+        problems += _check_before(rules, plain_json(before), entries, tools, system, model)
     return problems
+
+
+def _check_before(
+    rules: ApiRules, before: Any, entries: Any, tools: Any, system: Any, model: str | None
+) -> list[Problem]:
+    from lutumpy.rules.changed_prefix import check_changed_prefix  # only where it is asked for
+
+    if not isinstance(before, Mapping):
+        return []
+    shape = rules.SHAPE
+    after = {**before, shape.messages_key: entries}
+    if model is not None:
+        after["model"] = model
+    declared = plain_json(tools)
+    # Tools may be given by their names alone, which says nothing of what they were.
+    if isinstance(declared, list) and not any(isinstance(tool, str) for tool in declared):
+        write = getattr(rules, "write_tools", lambda listed: {"tools": listed})
+        after.update(write(declared))
+    if system is not None and shape.system_key is not None:
+        after[shape.system_key] = plain_json(system)
+    named = after.get("model")
+    return check_changed_prefix(rules, before, after, named if isinstance(named, str) else None)
 
 
 def is_other_host(api: Api, host: str | HostFacts | None) -> bool:

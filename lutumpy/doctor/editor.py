@@ -40,12 +40,20 @@ from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
 
 if TYPE_CHECKING:
+    from lutumpy.doctor.bound_reasoning import BoundReasoning
     from lutumpy.rules.host_facts import HostFacts
 
 __all__ = ["IDENTITY", "Editor", "Path", "Ties", "copied"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """Where a value is inside a body: the keys and positions that lead to it."""
+
+DROPS_REASONING = (
+    "The signed reasoning behind it was made with what stood there before, so it is left out too."
+)
+"""What a repair says besides when it takes such reasoning along."""
+
+LEFT_OVER = "This signed reasoning was moved with its message, and was made with another beginning."
 
 IDENTITY = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id")
 """Keys by which a message, an item or a block is recognized."""
@@ -133,9 +141,11 @@ class Editor:
         ties: Ties | None = None,
         *,
         facts: HostFacts | None = None,
+        bound: BoundReasoning | None = None,
     ) -> None:
         self.document: list[Any] = messages
         self._ties = ties
+        self._bound = bound
         self.outside: tuple[Any, ...] = tuple(outside)
         self.facts: HostFacts | None = facts
         self.repairs: list[Repair] = []
@@ -147,12 +157,16 @@ class Editor:
         self._taken_away: list[tuple[_Shifts, int]] = []
         # The messages that it has touched, by their index at the start of the pass.
         self._touched: set[int] = set()
+        # The places that it has edited, for reasoning that is bound to what stands before it.
+        self._edited: list[Path] = []
 
     def next_pass(self) -> None:
         """From now on paths are those of the messages as they are."""
         self._shifts = {}
         if self._ties is not None:
             self._ties.find(self.document)
+        if self._bound is not None:
+            self._bound.find(self.document)
 
     # ------------------------------------------------------------- reading
 
@@ -221,7 +235,7 @@ class Editor:
 
     def put(self, path: Path, value: Any) -> None:
         """Set a key of an object; what was there is tested."""
-        self._touched.add(int(path[0]))
+        self._note_edit(path)
         before = self.get(path[:-1])
         operation = "add"
         if isinstance(before, dict) and path[-1] in before:
@@ -232,18 +246,18 @@ class Editor:
 
     def set_entry(self, path: Path, value: Any) -> None:
         """Replace an entry of a list, or a value of an object; what was there isn't tested."""
-        self._touched.add(int(path[0]))
+        self._note_edit(path)
         self._carry_out({"op": "replace", "path": pointer(self._path_now(path)), "value": value})
 
     def remove_key(self, path: Path) -> None:
         """Take a key out of an object; what was there is tested."""
-        self._touched.add(int(path[0]))
+        self._note_edit(path)
         self.expect(path)
         self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
 
     def remove(self, path: Path) -> None:
         """Take an entry out of a list."""
-        self._touched.add(int(path[0]))
+        self._note_edit(path)
         self._shifts_of(path)
         self._carry_out({"op": "remove", "path": pointer(self._path_now(path))})
         self._take_away(path)
@@ -254,7 +268,7 @@ class Editor:
         Where equal ones stand, it goes behind them, which leaves the same list: a patch that adds
         an entry before an equal one is taken for one that was applied already.
         """
-        self._touched.add(int(path[0]))
+        self._note_edit(path)
         shifts = self._shifts_of(path)
         place = self._path_now(path)
         holder = path[:-1]
@@ -268,7 +282,8 @@ class Editor:
 
     def move(self, source: Path, path: Path) -> None:
         """Move an entry before the one that stood at a path, in the same list or another."""
-        self._touched |= {int(source[0]), int(path[0])}
+        self._note_edit(source)
+        self._note_edit(path)
         self._shifts_of(source)
         shifts = self._shifts_of(path)
         start, target = self._path_now(source), self._path_now(path)
@@ -278,6 +293,11 @@ class Editor:
         self._carry_out({"op": "move", "from": pointer(start), "path": pointer(target)})
         self._take_away(source)
         self._record_shift(shifts, int(path[-1]), 1)
+
+    def _note_edit(self, path: Path) -> None:
+        self._touched.add(int(path[0]))
+        if self._bound is not None:
+            self._edited.append(path)
 
     def _take_away(self, path: Path) -> None:
         shifts = self._shifts_of(path)
@@ -332,11 +352,15 @@ class Editor:
             call_ids: The calls that it is about; the problem's when left out.
             tools: Their tools; the problem's when left out.
         """
+        dropped: list[str] = []
         while self._touched:
+            dropped += self._drop_bound()
             touched, self._touched = self._touched, set()
             settled = self._ties.settle(self, touched) if self._ties is not None else ""
             if settled not in reason:
                 reason = f"{reason} {settled}"
+        if dropped:
+            reason = f"{reason} {DROPS_REASONING}"
         position = self._position_before(problem)
         operations, self._operations = self._operations, []
         self._recent_moves, self._taken_away = [], []
@@ -349,8 +373,46 @@ class Editor:
                 problem.call_ids if call_ids is None else tuple(call_ids),
                 problem.tools if tools is None else tuple(tools),
                 operations,
+                tuple(dropped),
             )
         )
+
+    def _drop_bound(self) -> list[str]:
+        """Take out the signed reasoning that the open repair has spoiled; its positions before."""
+        edited, self._edited = self._edited, []
+        if self._bound is None or not edited:
+            return []
+        dropped: list[str] = []
+        for path, position in self._bound.behind(edited):
+            dropped.append(self._position_now(path, position))
+            if not self.gone(path):
+                self.take_out_reasoning(path)
+        return dropped
+
+    def _position_now(self, path: Path, position: str) -> str:
+        before = self._path_before(path)
+        return position if before is None else moved_position(position, path, before)
+
+    def take_out_reasoning(self, path: Path) -> None:
+        """Take reasoning out of its list, with what an API refuses without it."""
+        take_out = getattr(self._ties, "take_out", None)
+        if take_out is not None:
+            take_out(self, int(path[0]))
+        elif len(path) > 1 or len(self.document) > 1:
+            self.remove(path)
+
+    def drop_left_over(self, rule: str) -> bool:
+        """Take out reasoning that was spoiled in the pass before, and moved with its message;
+        whether there was some.
+        """
+        left = [] if self._bound is None else self._bound.left_over()
+        if not left:
+            return False
+        path, position = left[0]
+        problem = Problem(rule, position, "", "refused", path=path)
+        self.take_out_reasoning(path)
+        self.done("drop_reasoning", problem, LEFT_OVER)
+        return True
 
     def _position_before(self, problem: Problem) -> str:
         """The position of a problem in the messages as the open repair found them."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.apis import Api
+from lutumpy.apis import Api, serving
+from lutumpy.doctor.bound_reasoning import BoundReasoning
 from lutumpy.doctor.catalogue import Row, StageRow, repairs_of
 from lutumpy.doctor.check import check_messages, find_move, is_other_host, plain_json
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.repair import Repair
 from lutumpy.errors import Problem
+from lutumpy.rules.shape import ApiRules
 
 if TYPE_CHECKING:
     from lutumpy.core.turn_origin import TurnOrigin
@@ -35,6 +37,7 @@ def propose_repairs(
     compatible: bool = False,
     host: str | HostFacts | None = None,
     origin: TurnOrigin | None = None,
+    before: Mapping[str, Any] | None = None,
     thorough: bool = False,
 ) -> list[Repair]:
     """What would make the messages acceptable, one repair at a time.
@@ -57,6 +60,7 @@ def propose_repairs(
         compatible: The host is not the vendor's: what the vendor alone refuses is left as it is.
         host: The host's address, name or facts, as for `check_messages`.
         origin: Who said the turns of the model: what the host would not get of them is taken away.
+        before: The body of the request before this one, as for `check_messages`.
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns
             used again, results in another order than their calls, text behind calls, calls that
             were cut off.
@@ -73,6 +77,7 @@ def propose_repairs(
     outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]
     repairs = repairs_of(api)
     ties = repairs.ties() if repairs.ties is not None else None
+    rules: ApiRules = serving(api, "rules")
     # A wrong host is an error, whatever can be mended.
     elsewhere, move = compatible or is_other_host(api, host), find_move(api, host, model, origin)
     editor = Editor(
@@ -80,6 +85,7 @@ def propose_repairs(
         outside,
         ties,
         facts=None if move is None else move.facts,
+        bound=_bound_reasoning(rules, model or _model_of(before)),
     )
     if not repairs.stages:
         return []
@@ -95,13 +101,32 @@ def propose_repairs(
             compatible=compatible,
             host=host,
             origin=origin,
+            before=before,
         )
         wanted = found
         if not thorough:
             wanted = [p for p in found if _is_wanted(repairs.rows, p, elsewhere)]
-        if not _mend_first_stage(repairs.stages, editor, wanted, found):
+        if _mend_first_stage(repairs.stages, editor, wanted, found):
+            continue
+        if not editor.drop_left_over(f"{rules.PREFIX}.reasoning_bound"):
             break
     return editor.repairs
+
+
+def _model_of(before: Mapping[str, Any] | None) -> str | None:
+    model = None if before is None else before.get("model")
+    return model if isinstance(model, str) else None
+
+
+def _bound_reasoning(rules: ApiRules, model: str | None) -> BoundReasoning | None:
+    """What goes with what stands before it, for a model that was named and binds its reasoning."""
+    find = getattr(rules, "reasoning_binding", None)
+    if find is None or model is None:
+        return None
+    binding = find()
+    return (
+        BoundReasoning(binding, rules.SHAPE.messages_key, model) if binding.binds(model) else None
+    )
 
 
 def _entries_of(value: Any) -> list[Any]:

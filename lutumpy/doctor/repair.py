@@ -55,6 +55,9 @@ class Repair:
             after the repairs before this one**. It begins with `test` operations, so that it fits
             no other history; a value that isn't JSON can't be tested. A list of dictionaries of
             JSON values, ready for `json.dumps`.
+        drops_reasoning: The positions of signed reasoning that it takes out besides, as they are
+            before it: a model that binds its reasoning would refuse or lose it behind what the
+            repair changes. Only where the model was named.
     """
 
     kind: RepairKind
@@ -64,3 +67,4 @@ class Repair:
     call_ids: tuple[str, ...]
     tools: tuple[str, ...]
     patch: list[Operation]
+    drops_reasoning: tuple[str, ...] = ()

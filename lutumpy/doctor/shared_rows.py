@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 from lutumpy.doctor.catalogue import Mending, one_by_one
-from lutumpy.doctor.mending import replace_characters, write_nested
+from lutumpy.doctor.editor import Editor
+from lutumpy.doctor.mending import expect_entry, replace_characters, write_nested
+from lutumpy.errors import Problem
 
-__all__ = ["ENCODING", "LIST_IS_LEFT", "NESTING", "REQUEST_IS_LEFT"]
+__all__ = [
+    "CACHED_PREFIX",
+    "ENCODING",
+    "LIST_IS_LEFT",
+    "NESTING",
+    "REASONING_BOUND",
+    "REQUEST_IS_LEFT",
+]
+
+
+def _drop_bound(editor: Editor, problem: Problem) -> None:
+    """Signed reasoning behind another beginning."""
+    expect_entry(editor, problem.path)
+    editor.take_out_reasoning(problem.path)
+    reason = "The reasoning was signed over another beginning than this request's; it is left out."
+    editor.done("drop_reasoning", problem, reason)
+
+
+REASONING_BOUND = Mending(one_by_one("bound reasoning", _drop_bound), repairs=("drop_reasoning",))
+"""For the rule on what stands before signed reasoning."""
+
+CACHED_PREFIX = Mending(left="only the program knows whether the change is worth its tokens")
+"""For the rule on how a request begins."""
 
 NESTING = Mending(
     one_by_one("nesting", write_nested), repairs=("set_content",), although_unsure=True

@@ -36,17 +36,26 @@ from lutumpy.doctor.mending import (
 )
 from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text
-from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    LIST_IS_LEFT,
+    NESTING,
+    REASONING_BOUND,
+    REQUEST_IS_LEFT,
+)
 from lutumpy.doctor.spelling import FAILED, Json, ReadContent, Spelling
 from lutumpy.doctor.wording import INTERRUPTED, NO_TEXT, UNNAMED, as_object, as_text, text_arguments
 
 __all__ = [
+    "CACHED_PREFIX",
     "ENCODING",
     "FAILED",
     "INTERRUPTED",
     "LIST_IS_LEFT",
     "NESTING",
     "NO_TEXT",
+    "REASONING_BOUND",
     "REQUEST_IS_LEFT",
     "UNNAMED",
     "Call",

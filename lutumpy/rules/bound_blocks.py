@@ -46,12 +46,16 @@ class ReasoningBinding:
         binds: Whether a model binds its reasoning to what stands before it.
         refuses: Who is refused where that has changed; `None` where nobody is, and reasoning that
             doesn't fit is taken away or shown.
+        refusal: What is said of reasoning behind another beginning; `{}` stands for its place.
+        unbound: The keys under which nothing is bound.
     """
 
     find: Callable[[Mapping[str, Any], Any], list[BoundBlock]]
     kind_of: Callable[[str | None], object | None]
     binds: Callable[[str | None], bool]
     refuses: Callable[[str | None], Enforcement | None]
+    refusal: str = "{}: the reasoning was signed over another beginning."
+    unbound: frozenset[str] = frozenset()
 
 
 def write_bound(value: Any) -> bytes:

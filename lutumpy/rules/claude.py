@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINDS_FROM",
+    "BOUND_ELSEWHERE",
     "EFFORT_UPDATES_FROM",
     "REFUSES_FROM",
     "SYSTEM_IN_MESSAGES_FROM",
@@ -34,6 +35,12 @@ __all__ = [
     "refuses_changed_prefix",
     "version",
 ]
+
+BOUND_ELSEWHERE = (
+    "{}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
+    'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+)
+"""The refusal of reasoning behind another beginning [DOC]; `{}` stands for its place."""
 
 Version: TypeAlias = "tuple[str, tuple[int, int]]"
 

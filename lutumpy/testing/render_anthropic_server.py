@@ -276,12 +276,8 @@ class MessagesServer(ApiServer):
         elif self._memory.is_enforced(body.get("model"), new_account=self.is_new_account):
             if dropped:
                 path = dropped[0].path
-                message = (
-                    f"{path}: Invalid `signature` in `thinking` block. The block is bound to "
-                    "a different conversation. Remove the block, or set "
-                    '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
-                )
-                return [Problem("anthropic.thinking_bound", path, message, "refused")]
+                message = self._memory.binding.refusal.replace("{}", path)
+                return [Problem("anthropic.reasoning_bound", path, message, "refused")]
         else:
             dropped = ()
         told = [_transformation("thinking_dropped", block, "model") for block in judged.hidden]

@@ -124,12 +124,8 @@ class ConverseServer(ApiServer):
         if not mismatched or binding.get("prefix_mismatch_behavior") == "drop_block":
             return []
         where = mismatched[0].path
-        words = (
-            f"The model returned the following errors: {where}: Invalid `signature` in `thinking` "
-            "block. The block is bound to a different conversation. Remove the block, or set "
-            '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
-        )
-        problem = Problem("converse.thinking_bound", where, words, "refused")
+        words = self._memory.binding.refusal.replace("{}", where)
+        problem = Problem("converse.reasoning_bound", where, words, "refused")
         return [replace(problem, kind="ValidationException")]
 
     def _check_issued(self, body: Any) -> list[Problem]:

@@ -153,6 +153,7 @@ def test_json_lines_carry_patches_that_fit(run: Run, write: Write) -> None:
             "call_ids",
             "tools",
             "patch",
+            "drops_reasoning",
         )
     }
     assert set(document) == {

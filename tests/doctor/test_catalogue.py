@@ -63,7 +63,10 @@ CERTAINTY = {"refused": "refused", "some": "some hosts", "discouraged": "works b
 def rules_in_the_code(api: str) -> set[str]:
     """The ids of rules that the checks of an API's histories name."""
     prefix = serving(api, "rules").PREFIX
-    found = {f"{prefix}.encoding", f"{prefix}.nesting"}  # checked alike for every API
+    # Checked alike for every API.
+    found = {f"{prefix}.{name}" for name in ("encoding", "nesting", "cached_prefix")}
+    if hasattr(serving(api, "rules"), "reasoning_binding"):
+        found.add(f"{prefix}.reasoning_bound")
     for module in MODULES:
         path = ROOT / "lutumpy" / "rules" / FOLDERS[api] / f"{module}.py"
         if not path.exists():
@@ -92,7 +95,7 @@ def test_each_rule_stands_once_in_the_table_of_rules_and_once_in_that_of_repairs
     repairs = ROOT / "lutumpy" / "doctor" / FOLDERS[api] / "stages.py"
     wanted = sorted(repairs_of(api).rows)
     assert sorted(ids_in_the_file(rules, r'Rule\(\s*"([\w.]+)"')) == wanted
-    row = r'^    "([\w.]+)": (?:Mending\(|NESTING,|ENCODING,|CALLS\.)'  # its own, or a shared one
+    row = r'^    "([\w.]+)": (?:Mending\(|[A-Z_]+,|CALLS\.)'  # its own, or a shared one
     assert sorted(ids_in_the_file(repairs, row)) == wanted
 
 

@@ -48,7 +48,13 @@ from lutumpy.doctor.catalogue import (
 )
 from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.mending import replace_characters
-from lutumpy.doctor.shared_rows import LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    LIST_IS_LEFT,
+    NESTING,
+    REASONING_BOUND,
+    REQUEST_IS_LEFT,
+)
 from lutumpy.rules.anthropic.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -99,6 +105,7 @@ _ORDER = (
     "endings",
     "reused ids",
     "order",
+    "bound reasoning",
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
@@ -273,6 +280,8 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "anthropic.tool_declared": Mending(left=REQUEST_IS_LEFT),
     "anthropic.tool_reference": Mending(left=REQUEST_IS_LEFT),
+    "anthropic.reasoning_bound": REASONING_BOUND,
+    "anthropic.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

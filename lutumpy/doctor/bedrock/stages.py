@@ -48,7 +48,13 @@ from lutumpy.doctor.catalogue import (
     stages_of,
 )
 from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    LIST_IS_LEFT,
+    NESTING,
+    REASONING_BOUND,
+)
 from lutumpy.rules.bedrock.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -95,6 +101,7 @@ _ORDER = (
     "documents",
     "reused ids",
     "order",
+    "bound reasoning",
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
@@ -256,6 +263,8 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "converse.tool_config": Mending(left=_REQUEST_IS_LEFT),
     "converse.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "converse.reasoning_bound": REASONING_BOUND,
+    "converse.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -43,7 +43,7 @@ from lutumpy.doctor.gemini.contents import (
 from lutumpy.doctor.gemini.order import mend_order, mend_repeated_ids, move_beside_results
 from lutumpy.doctor.gemini.pairing import mend_pairing, mend_sides, mend_start
 from lutumpy.doctor.gemini.spelling import SPELLING
-from lutumpy.doctor.shared_rows import ENCODING, NESTING
+from lutumpy.doctor.shared_rows import CACHED_PREFIX, ENCODING, NESTING
 from lutumpy.rules.gemini.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -180,6 +180,7 @@ _MENDINGS: Mapping[str, Mending] = {
         left="repairs don't touch the request's `tools`, and the contents don't show what should "
         "be declared"
     ),
+    "gemini.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -26,7 +26,13 @@ from lutumpy.doctor.ollama.messages import (
 )
 from lutumpy.doctor.ollama.pairing import mend_pairing
 from lutumpy.doctor.ollama.spelling import SPELLING
-from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    LIST_IS_LEFT,
+    NESTING,
+    REQUEST_IS_LEFT,
+)
 from lutumpy.rules.ollama.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -86,6 +92,7 @@ _MENDINGS: Mapping[str, Mending] = {
         _PAIRING, repairs=("move_result", "drop_result"), although_unsure=True
     ),
     "ollama.tool_declared": Mending(left=REQUEST_IS_LEFT),
+    "ollama.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

@@ -307,6 +307,16 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("some",),
         vendor_only=True,
     ),
+    Rule(
+        "anthropic.reasoning_bound",
+        "Signed reasoning stands behind what it was signed over (with `before=`)",
+        ("refused", "some", "discouraged"),
+    ),
+    Rule(
+        "anthropic.cached_prefix",
+        "A request begins with the one before it (with `before=`)",
+        ("discouraged",),
+    ),
 )
 """In the order in which an API's shapes, ids and sequence are checked."""
 

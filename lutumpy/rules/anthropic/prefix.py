@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lutumpy.rules.bound_blocks import BoundBlock, ReasoningBinding, write_bound
-from lutumpy.rules.claude import binds_reasoning, refuses_changed_prefix, version
+from lutumpy.rules.claude import BOUND_ELSEWHERE, binds_reasoning, refuses_changed_prefix, version
 from lutumpy.rules.problem import is_object, items, mapping, text
 
 __all__ = ["THINKING", "find_bound", "reasoning_binding", "seal_of"]
@@ -26,7 +26,9 @@ _UNBOUND = frozenset({"cache_control", "output_config"})
 
 def reasoning_binding() -> ReasoningBinding:
     """How Messages binds reasoning."""
-    return ReasoningBinding(find_bound, version, binds_reasoning, refuses_changed_prefix)
+    return ReasoningBinding(
+        find_bound, version, binds_reasoning, refuses_changed_prefix, BOUND_ELSEWHERE, _UNBOUND
+    )
 
 
 def seal_of(block: Mapping[str, Any]) -> str:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.rules.bedrock.prefix import find_bound
+from lutumpy.rules.bedrock.prefix import MODEL_SAYS, find_bound
 from lutumpy.rules.moves import Move
 from lutumpy.rules.problem import Problem
 
 __all__ = ["check_move", "refuse_seal"]
 
-_MODEL_SAYS = "The model returned the following errors: "
-
 
 def refuse_seal(where: str, *, is_sure: bool = True) -> Problem:
     """The refusal of reasoning that somebody else has signed."""
-    message = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
+    message = f"{MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
     return Problem("converse.sealed", where, message, "refused" if is_sure else "some")
 
 

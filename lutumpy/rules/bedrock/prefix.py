@@ -12,17 +12,22 @@ from typing import Any
 
 from lutumpy.rules.bedrock.models import is_claude
 from lutumpy.rules.bound_blocks import BoundBlock, ReasoningBinding, write_bound
-from lutumpy.rules.claude import binds_reasoning, refuses_changed_prefix, version
+from lutumpy.rules.claude import BOUND_ELSEWHERE, binds_reasoning, refuses_changed_prefix, version
 from lutumpy.rules.problem import is_object, items, mapping, text
 
-__all__ = ["find_bound", "reasoning_binding"]
+__all__ = ["MODEL_SAYS", "find_bound", "reasoning_binding"]
+
+MODEL_SAYS = "The model returned the following errors: "
+"""How Converse begins what the model's own API has refused."""
 
 _CACHE = "cachePoint"
 
 
 def reasoning_binding() -> ReasoningBinding:
     """How Converse binds reasoning: as the Claude that is asked."""
-    return ReasoningBinding(find_bound, version, _binds, refuses_changed_prefix)
+    words = f"{MODEL_SAYS}{BOUND_ELSEWHERE}"
+    unbound = frozenset({_CACHE})
+    return ReasoningBinding(find_bound, version, _binds, refuses_changed_prefix, words, unbound)
 
 
 def _binds(model: str | None) -> bool:

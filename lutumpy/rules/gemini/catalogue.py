@@ -139,6 +139,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("discouraged",),
         vendor_only=True,
     ),
+    Rule(
+        "gemini.cached_prefix",
+        "A request begins with the one before it (with `before=`)",
+        ("discouraged",),
+    ),
 )
 """In the order in which shapes, pairs and signatures are checked."""
 

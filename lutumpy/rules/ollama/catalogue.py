@@ -46,5 +46,10 @@ RULES: Mapping[str, Rule] = rules_by_id(
     Rule("ollama.call_for_result", "A result answers a call of the message before it", ("some",)),
     Rule("ollama.single_result", "A call has one result", ("some",)),
     Rule("ollama.tool_declared", "Tools that were called are still declared", ("discouraged",)),
+    Rule(
+        "ollama.cached_prefix",
+        "A request begins with the one before it (with `before=`)",
+        ("discouraged",),
+    ),
 )
 """In the order in which shapes and sequence are checked."""

@@ -39,7 +39,13 @@ from lutumpy.doctor.openai.chat.messages import (
 from lutumpy.doctor.openai.chat.pairing import mend_pairing
 from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.media import mend_chat_media
-from lutumpy.doctor.shared_rows import ENCODING, LIST_IS_LEFT, NESTING, REQUEST_IS_LEFT
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    LIST_IS_LEFT,
+    NESTING,
+    REQUEST_IS_LEFT,
+)
 from lutumpy.rules.openai.chat.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -178,6 +184,7 @@ _MENDINGS: Mapping[str, Mending] = {
         although_unsure=True,
     ),
     "chat.tool_declared": Mending(left=REQUEST_IS_LEFT),
+    "chat.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

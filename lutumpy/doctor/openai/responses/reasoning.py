@@ -85,6 +85,12 @@ class ReasoningTies:
             if before is not None:
                 self._reasoning.add(index)
 
+    def take_out(self, editor: Editor, index: int) -> None:
+        """Take reasoning out, with the ids of what the model wrote after it."""
+        if not editor.gone((index,)) and len(editor.document) > 1:
+            _drop_ids_behind(editor, index)
+            _take_out(editor, index)
+
     def tied_to(self, index: int) -> int:
         return self._tied.get(index, 0)
 

@@ -37,7 +37,13 @@ from lutumpy.doctor.openai.responses.order import drop_truncated, mend_interleav
 from lutumpy.doctor.openai.responses.pairing import mend_outputs
 from lutumpy.doctor.openai.responses.reasoning import ReasoningTies, mend_reasoning
 from lutumpy.doctor.openai.responses.spelling import SPELLING
-from lutumpy.doctor.shared_rows import ENCODING, NESTING, REQUEST_IS_LEFT
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    NESTING,
+    REASONING_BOUND,
+    REQUEST_IS_LEFT,
+)
 from lutumpy.rules.openai.responses.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES", "TIES"]
@@ -75,6 +81,7 @@ _ORDER = (
     "approvals",
     "order",
     "reasoning",
+    "bound reasoning",
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
@@ -212,6 +219,8 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("private", drop_private), repairs=("drop_reasoning",), although_unsure=True
     ),
     "responses.tool_declared": Mending(left=REQUEST_IS_LEFT),
+    "responses.reasoning_bound": REASONING_BOUND,
+    "responses.cached_prefix": CACHED_PREFIX,
 }
 
 ROWS = rows_of(RULES, _MENDINGS)

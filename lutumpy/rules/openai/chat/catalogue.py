@@ -124,6 +124,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule("chat.sealed", "What a model has sealed goes to that model alone", ("some",)),
     Rule("chat.tool_declared", "Tools that were called are still declared", ("discouraged",)),
+    Rule(
+        "chat.cached_prefix",
+        "A request begins with the one before it (with `before=`)",
+        ("discouraged",),
+    ),
 )
 """In the order in which an API's shapes, ids and sequence are checked."""
 

@@ -183,6 +183,16 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("refused", "some"),
     ),
     Rule("responses.tool_declared", "Tools that were called are still declared", ("discouraged",)),
+    Rule(
+        "responses.reasoning_bound",
+        "Signed reasoning stands behind what it was signed over (with `before=`)",
+        ("discouraged",),
+    ),
+    Rule(
+        "responses.cached_prefix",
+        "A request begins with the one before it (with `before=`)",
+        ("discouraged",),
+    ),
 )
 """In the order in which an API's shapes, ids and sequence are checked."""
 

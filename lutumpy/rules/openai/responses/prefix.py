@@ -24,7 +24,9 @@ _UNBOUND = ("id", "status")
 
 def reasoning_binding() -> ReasoningBinding:
     """How Responses binds reasoning. Nobody is refused: what doesn't fit is taken away."""
-    return ReasoningBinding(find_bound, version, binds_reasoning, _refuses)
+    words = "{}: reasoning behind a changed prefix is removed (prefix_mismatch)."
+    unbound = frozenset(_UNBOUND)
+    return ReasoningBinding(find_bound, version, binds_reasoning, _refuses, words, unbound)
 
 
 def _refuses(model: str | None) -> None:

@@ -11,28 +11,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lutumpy.testing.cassettes.cassette import Cassette
+    from lutumpy.testing.expectations import (
+        Expectation,
+        SessionCall,
+        called,
+        calls,
+        expect,
+        never_called,
+    )
     from lutumpy.testing.replies import Call, Failure, Reply
     from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
+    from lutumpy.testing.snapshots import transcript_snapshot
     from lutumpy.testing.wire import HostUrls, WireRequest, WireServer, serve
 
 __all__ = [
     "Call",
     "Cassette",
+    "Expectation",
     "Failure",
     "HostUrls",
     "Reply",
     "ScriptedModel",
+    "SessionCall",
     "WireRequest",
     "WireServer",
+    "called",
+    "calls",
+    "expect",
+    "never_called",
     "render",
     "render_stream",
     "serve",
+    "transcript_snapshot",
 ]
 
 _HOMES = {
     "Call": "replies",
     "Cassette": "cassettes.cassette",
+    "Expectation": "expectations",
+    "SessionCall": "expectations",
+    "called": "expectations",
+    "calls": "expectations",
+    "expect": "expectations",
+    "never_called": "expectations",
+    "transcript_snapshot": "snapshots",
     "Failure": "replies",
     "Reply": "replies",
     "render": "script",

@@ -102,7 +102,7 @@ def dump_state(
         "ephemerals_sent": beside.sent,
         "held": beside.held,
         "reasoning_dropped": transcript.encoded("dropped", _DroppedReasoning).ranges(),
-        **transcript._dump_open(),
+        **(transcript._dump_open() if beside.open else {}),
     }
 
 

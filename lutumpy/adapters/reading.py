@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.core.item_store import FailureKey, failure_key
 from lutumpy.core.items import (
@@ -37,6 +37,9 @@ from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 from lutumpy.rules.problem import Problem
+
+if TYPE_CHECKING:
+    from lutumpy.core.promises import PromisedCall
 
 __all__ = [
     "Entry",
@@ -191,6 +194,11 @@ class HistoryReading:
             f"read:{''.join(lines)}",
             refused,
         )
+
+    @property
+    def open_calls(self) -> tuple[PromisedCall, ...]:
+        """The calls of the history so far whose results are still to come."""
+        return self._transcript.open_calls
 
     @property
     def refused(self) -> bool:

@@ -343,7 +343,13 @@ def _without_deferred(settings: TurnSettings) -> TurnSettings:
 def new_description(before: ToolSpec, after: ToolSpec) -> str | None:
     """A text for a tool of which only the description is another one; `None` for other changes."""
     same = ToolSpec(
-        after.name, before.description, after.schema, after.strict, after.provider, after.text
+        after.name,
+        before.description,
+        after.schema,
+        after.strict,
+        after.provider,
+        after.text,
+        after.late,
     )
     if not same.equals(before):
         return None

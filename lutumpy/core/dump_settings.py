@@ -109,6 +109,8 @@ def _dump_spec(spec: ToolSpec) -> dict[str, Any]:
     }
     if spec.strict is not None:
         dumped["strict"] = spec.strict
+    if spec.late:
+        dumped["late"] = True
     if spec.provider:
         dumped["provider"] = json_values.clean(spec.provider)
     if spec.text is not None:
@@ -133,6 +135,7 @@ def _load_spec(data: Any) -> ToolSpec:
         None if strict is None else _expect(strict, bool, "strict"),
         provider,
         None if fields.get("text") is None else _load_text(fields["text"]),
+        _expect(fields.get("late", False), bool, "late"),
     )
 
 

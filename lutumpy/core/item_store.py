@@ -415,7 +415,7 @@ class ItemStore:
             ],
             "ephemerals_sent": state.sent,
             "held": state.held,
-            **self._dump_open(),
+            **(self._dump_open() if state.open else {}),
         }
 
     def _dump_open(self) -> dict[str, Any]:

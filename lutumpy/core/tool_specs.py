@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lutumpy.plain.json_values import encode
 
 if TYPE_CHECKING:
     from lutumpy.core.text_inputs import TextInput
+
+O = TypeVar("O", bound="ToolOffering")
 
 ToolMode = Literal["auto", "required", "specific"]
 
@@ -28,10 +31,11 @@ class ToolSpec:
             into the tool. Not to be changed.
         text: What it says of its text, for a tool that takes one. An API that knows such tools is
             told this; any other gets the schema, an object with the one property `input`.
+        late: Whether its result may come later; an API is told that knows open calls.
         rendered: A cache of JSON bytes, by each adapter's key: equal specs give equal bytes.
     """
 
-    __slots__ = ("description", "name", "provider", "rendered", "schema", "strict", "text")
+    __slots__ = ("description", "late", "name", "provider", "rendered", "schema", "strict", "text")
 
     def __init__(
         self,
@@ -41,7 +45,9 @@ class ToolSpec:
         strict: bool | None = None,
         provider: Mapping[str, Mapping[str, Any]] | None = None,
         text: TextInput | None = None,
+        late: bool = False,
     ) -> None:
+        self.late: bool = late
         self.name: str = name
         self.description: str = description
         self.schema: Mapping[str, Any] = schema
@@ -59,6 +65,7 @@ class ToolSpec:
             self.name == other.name
             and self.description == other.description
             and self.strict == other.strict
+            and self.late == other.late
             and self.text == other.text
             # As JSON, in which 1 is not true and the order of keys is seen.
             and encode(self.schema) == encode(other.schema)
@@ -89,6 +96,7 @@ class ToolOffering:
             an order that stays the same; some of them may stand in `specs` as well, since they
             were found. Empty unless the model says that its API can do this.
         has_text_tools: Whether a tool among these takes a text.
+        has_late_tools: Whether the result of one of these may come later.
         is_unconstrained: Whether the model may call any of the tools that are sent, several at
             once, or none: then the list of tools says all there is to say.
         rendered: A cache of the offer's part of a request, as JSON bytes by each adapter's key.
@@ -96,9 +104,11 @@ class ToolOffering:
     """
 
     __slots__ = (
+        "_waiting",
         "deferred",
         "finder",
         "forced",
+        "has_late_tools",
         "has_text_tools",
         "is_unconstrained",
         "listed",
@@ -128,12 +138,45 @@ class ToolOffering:
         self.stable_specs: tuple[ToolSpec, ...] | None = stable_specs
         listed = specs if stable_specs is None else stable_specs
         self.has_text_tools: bool = any(spec.text is not None for spec in (*listed, *deferred))
+        self._waiting: Any = None
+        self.has_late_tools: bool = False
+        for spec in (*listed, *deferred):
+            if spec.late:
+                self.has_late_tools = True
         self.is_unconstrained: bool = mode == "auto" and parallel and len(specs) == len(listed)
         self.rendered: dict[str, bytes] = {}
         self.listed: dict[str, list[dict[str, Any]]] = {}
+
+    def waiting(self: O) -> O:
+        """The same tools for who waits for every result: none is said to be late.
+
+        Where none is, it is this one. It is made once.
+        """
+        if not self.has_late_tools:
+            return self
+        kept: O | None = self._waiting
+        if kept is None:
+            kept = copy(self)
+            kept.has_late_tools = False
+            kept.specs = _without_late(self.specs)
+            if self.stable_specs is not None:
+                kept.stable_specs = _without_late(self.stable_specs)
+            kept.deferred = _without_late(self.deferred)
+            kept.rendered, kept.listed = {}, {}
+            self._waiting = kept
+        return kept
 
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief_list
 
         names = brief_list([spec.name for spec in self.specs], 70) or "no tools"
         return f"<ToolOffering {self.mode}: {names}>"
+
+
+def _without_late(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    return tuple(
+        [
+            ToolSpec(s.name, s.description, s.schema, s.strict, s.provider, s.text) if s.late else s
+            for s in specs
+        ]
+    )

@@ -110,6 +110,9 @@ class Offer(OfferedTools[C_co]):
         twin.has_text_tools = self.has_text_tools or any(takes_text)
         # The API may have loaded any of them.
         twin.offered = self.offered | {spec.name for spec in self._deferrable}
+        late = [spec.late for spec in self._deferrable]
+        twin.has_late_tools = self.has_late_tools or any(late)
+        twin._waiting = None
         twin.rendered = {}
         twin.listed = {}
         return twin

@@ -159,6 +159,9 @@ def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
                 "content": parts,
             }
         )
+    tools = body.get("tools")
+    listed = [tool for tool in tools if isinstance(tool, Mapping)] if tools else []
+    late = {tool.get("name") for tool in listed if tool.get("async") is True}
     for index, call in enumerate(reply.calls):
         if call.server_label is not None:
             output.append(
@@ -184,7 +187,7 @@ def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
             )
             continue
         prefix, kind, key = CALL_ITEMS[call.is_text]
-        item = {
+        item: dict[str, Any] = {
             "id": _item_id(prefix, number, len(output)),
             "type": kind,
             key: written(call),
@@ -194,6 +197,8 @@ def _render_output(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
         if not call.is_text:  # those of free text have no status [SDK]
             is_cut = cut and index == len(reply.calls) - 1
             item["status"] = "incomplete" if is_cut else "completed"
+        if call.name in late:
+            item["async"] = True
         output.append(item)
     return output
 

@@ -230,8 +230,8 @@ class ScriptedModel:
         read_body = self._prepare_request(transcript, offering, options, record, stream=stream)
         shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
         request = _Request(read_body, shape)
-        if offering is not None and offering.deferred:
-            # A call of the tool that finds others may have a shape of its own.
+        if offering is not None and (offering.deferred or offering.has_late_tools):
+            # A call of the tool that finds others, or of a late one, may have a shape of its own.
             shape["tools"] = request.body.get("tools")
         self.requested += 1
         self._requests.append(request)

@@ -148,6 +148,7 @@ class Selector(Generic[TS, I, O]):
             definition.options.strict,
             offered_settings(self.tool, definition, provider),
             definition.text,
+            definition.options.late,
         )
 
     def __str__(self) -> str:

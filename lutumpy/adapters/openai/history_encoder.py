@@ -143,6 +143,7 @@ class HistoryEncoder(ABC):
                 self._encode_results(item.results)
             else:
                 self._put_original(original.entries)
+                self._note_open(item.results)
             self._ends = "open"
             return
         before = len(self.entries)
@@ -242,6 +243,9 @@ class HistoryEncoder(ABC):
     def _put_original(self, entries: tuple[bytes, ...]) -> None:
         """Send entries of a history of this API back as they were read."""
         self.entries.extend(entries)
+
+    def _note_open(self, results: Sequence[ResultBlock]) -> None:  # noqa: B027  most need none
+        """Note which calls have no result among entries that were read."""
 
     def _takes_reminder(self, message: Message) -> bool:
         """Whether a message for one request is said elsewhere than among the entries."""

@@ -25,6 +25,7 @@ __all__ = [
     "refuses_allowed_appended",
     "refuses_configuration_update",
     "takes_additional_tools",
+    "takes_async_tools",
     "takes_configuration_update",
     "takes_instructions_per_turn",
     "takes_tool_search",
@@ -39,6 +40,7 @@ HOST = "api.openai.com"
 # [DOC]; `additional_tools` was taken by GPT-5 in 19 recorded exchanges [REC].
 BINDS_FROM = (6, 2)
 CONFIGURATION_UPDATE_FROM = (6, 0)
+ASYNC_TOOLS_FROM = (6, 0)
 INSTRUCTIONS_PER_TURN_FROM = (6, 2)
 ALLOWED_APPENDED_FROM = (5, 6)
 
@@ -92,6 +94,16 @@ def takes_additional_tools(model: str | None, host: str | None = HOST) -> bool:
     """
     is_known = version(model) is not None or bool(_OTHERS.match(model or ""))
     return host == HOST and is_known
+
+
+def takes_async_tools(model: str | None, host: str | None = HOST) -> bool:
+    """Whether calls of a tool with `async: true` may stay open: GPT-6 Astra and later [guide "Async
+    tool calling"]. Arguments as for `takes_additional_tools`.
+    """
+    known = version(model)
+    if host != HOST or known is None or known < ASYNC_TOOLS_FROM:
+        return False
+    return known > ASYNC_TOOLS_FROM or "-astra" in (model or "")
 
 
 def takes_configuration_update(model: str | None, host: str | None = HOST) -> bool:

@@ -34,6 +34,7 @@ class Carriers(NamedTuple):
         updates: Items that set the effort and the output format.
         instructions: `instructions` stand behind the input, for one turn.
         binds: Its reasoning is bound to what was sent before.
+        open_calls: Calls of tools that say `async` may stay open.
     """
 
     tools: bool = False
@@ -41,6 +42,7 @@ class Carriers(NamedTuple):
     updates: bool = False
     instructions: bool = False
     binds: bool = False
+    open_calls: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -52,6 +54,7 @@ def carriers_of(model: str | None, host: str | None) -> Carriers:
         openai_models.takes_configuration_update(model, host),
         openai_models.takes_instructions_per_turn(model, host),
         openai_models.binds_reasoning(model),
+        openai_models.takes_async_tools(model, host),
     )
 
 

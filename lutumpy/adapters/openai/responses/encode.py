@@ -44,10 +44,13 @@ from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import ANY_ID, CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS
+from lutumpy.rules.openai.responses.kinds import may_stay_open
 from lutumpy.rules.openai.responses.limits import MAX_CALL_ID
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from lutumpy.core.promises import LateResult
 
 __all__ = ["API", "BINDS_ONLY", "NO_CARRIERS", "ResponsesEncoder"]
 
@@ -62,6 +65,7 @@ _IDS = re.compile(rb'"id":"([^"\\]+)"')
 
 NO_CARRIERS = Carriers()
 BINDS_ONLY = Carriers(binds=True)
+_NONE: frozenset[str] = frozenset()
 
 
 class ResponsesEncoder(HistoryEncoder):
@@ -78,7 +82,16 @@ class ResponsesEncoder(HistoryEncoder):
         loaded: The names of the tools that outputs of searches have brought.
     """
 
-    __slots__ = ("_callers", "_carriers", "_item_ids", "_says_changes", "loaded", "said")
+    __slots__ = (
+        "_async",
+        "_callers",
+        "_carriers",
+        "_item_ids",
+        "_left_open",
+        "_says_changes",
+        "loaded",
+        "said",
+    )
 
     api = API
     seal = b'"encrypted_content":'
@@ -101,6 +114,10 @@ class ResponsesEncoder(HistoryEncoder):
         # Of the last turn, by call id: who made the call, if its output has to repeat that. A
         # program that the provider runs makes calls, too.
         self._callers: dict[str, Any] = {}
+        # Of the last turn: the ids of calls that may stay open, since their items say so.
+        self._async: frozenset[str] = _NONE
+        # The calls for which no output was sent, by id: the id that was sent, and the kind.
+        self._left_open: dict[str, tuple[str, str]] = {}
 
     def copy(self) -> Self:
         """An independent copy, to encode items that don't stay in the transcript."""
@@ -110,6 +127,8 @@ class ResponsesEncoder(HistoryEncoder):
         twin.in_force = twin.said.in_force
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
+        twin._async = self._async
+        twin._left_open = self._left_open.copy()
         twin.loaded = self.loaded.copy()
         return twin
 
@@ -168,6 +187,8 @@ class ResponsesEncoder(HistoryEncoder):
         self._put(message)
 
     def _encode_message(self, message: Message) -> None:
+        if message.late is not None and self._put_late(message.late):
+            return
         parts = message.parts
         only = parts[0] if len(parts) == 1 else None
         if isinstance(only, TextPart):
@@ -186,7 +207,25 @@ class ResponsesEncoder(HistoryEncoder):
         else:
             self._put({"role": message.role, "content": [responses_part(part) for part in parts]})
 
+    def _put_late(self, late: LateResult) -> bool:
+        """Send a late result as the output of its call, if that was left open here (rule LR4)."""
+        result = late.result
+        if late.is_detached or late.reason == "told":
+            return False
+        left = self._left_open.pop(result.call_id, None)
+        if left is None:
+            return False
+        self._put(output_item(result, *left))
+        return True
+
+    def _note_open(self, results: Sequence[ResultBlock]) -> None:
+        # Of a history that was read, the calls that have no output in it.
+        for result in results:
+            if result.status == "promised":
+                self._left_open[result.call_id] = self._sent_id(result.call_id), result.kind
+
     def _put_original(self, entries: tuple[bytes, ...]) -> None:
+        self._async = _NONE
         self._callers = {}
         for entry in entries:
             self._item_ids.update([found.decode() for found in _IDS.findall(entry)])
@@ -202,6 +241,8 @@ class ResponsesEncoder(HistoryEncoder):
         ids = [found.decode() for found in _IDS.findall(native)]
         misnamed = self._misnamed_calls(turn)
         self._callers = {}
+        self._async = _NONE
+        says_async = b'"async":true' in native
         repeats_id = len(set(ids)) != len(ids) or not self._item_ids.isdisjoint(ids)
         # A turn that is short as a whole has no long arguments, so its calls needn't be looked at.
         long = long_calls(turn) if len(native) > MAX_ARGUMENTS else []
@@ -215,6 +256,7 @@ class ResponsesEncoder(HistoryEncoder):
             or with_long_id
             or turn.reasoning_dropped
             or b'"caller":' in native
+            or says_async
         )
         if is_sent_as_it_came:
             self._item_ids.update(ids)
@@ -234,12 +276,28 @@ class ResponsesEncoder(HistoryEncoder):
             for item in items
             if item.get("caller") and isinstance(item.get("call_id"), str)
         }
+        if says_async:
+            self._take_async(turn, items)
         if turn.reasoning_dropped:
             items = without_reasoning(items)
         items = fit_ids(items, self._item_ids)
         self.entries.extend([encode(item) for item in items])
 
+    def _take_async(self, turn: AssistantTurn, items: list[dict[str, Any]]) -> None:
+        """Note the calls that may stay open; a model that doesn't know them isn't told of any."""
+        found: set[str] = set()
+        for call in turn.calls:
+            item = items[call.position] if call.position >= 0 else {}
+            if not may_stay_open(item):
+                continue
+            if self._carriers.open_calls and "caller" not in item:
+                found.add(call.id)
+            else:
+                del item["async"]
+        self._async = frozenset(found)
+
     def _replay_elsewhere(self, turn: AssistantTurn) -> None:
+        self._async = _NONE
         self._callers = {}
         if any(call.kind not in _EVERYWHERE for call in turn.calls):
             self._project_elsewhere(turn)
@@ -268,6 +326,7 @@ class ResponsesEncoder(HistoryEncoder):
         return tuple([encode(item) for item in self._fit(items)])
 
     def _project(self, turn: AssistantTurn) -> None:
+        self._async = _NONE
         self._callers = {}
         for part in text_and_calls(turn):
             if isinstance(part, str):
@@ -285,6 +344,9 @@ class ResponsesEncoder(HistoryEncoder):
     def _encode_results(self, results: Sequence[ResultBlock]) -> None:
         for result in results:
             call_id = self._sent_id(result.call_id)
+            if result.status == "promised" and result.call_id in self._async:
+                self._left_open[result.call_id] = call_id, result.kind
+                continue
             # Another API's call was sent as a function's, whatever it was there.
             item = output_item(result, call_id, result.kind if self._own else "function")
             if item["type"] == "tool_search_output":

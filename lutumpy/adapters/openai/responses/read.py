@@ -12,6 +12,9 @@
 #   a message               | is kept inside the turn,  | ends it                 | a message
 #                           | and stands after it       |                         |
 #
+# A call with `async: true` needs no output: the turn doesn't wait for one. Where none has come by
+# its end, the call is open, and its output is a late result wherever it stands.
+#
 # Outputs of calls that the server holds (`server_held_prefix`) and that stand side by side become
 # the results of a turn that is made up for them.
 
@@ -25,18 +28,14 @@ from typing import Any
 from lutumpy.adapters.openai.reply_fields import mapping, text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
+from lutumpy.adapters.openai.responses.read_content import read_parts, read_result, text_parts
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
     decoded,
-    file_at,
-    image_part,
-    left_out,
-    status_of,
     text_only,
 )
 from lutumpy.core.items import (
-    APPROVED,
     AssistantTurn,
     CallBlock,
     FinishReason,
@@ -44,13 +43,21 @@ from lutumpy.core.items import (
     Part,
     ResultBlock,
     Role,
-    TextPart,
     Verbatim,
+)
+from lutumpy.core.promises import (
+    LateResult,
+    Promise,
+    PromisedCall,
+    header_of,
+    placeholder,
+    restored_message,
 )
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
-from lutumpy.plain.json_values import encode, encode_text
+from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.openai.responses.kinds import may_stay_open
 
 __all__ = ["read_responses"]
 
@@ -99,7 +106,7 @@ def read_responses(
                 f"instructions are {type(value).__name__}, not a text; nothing was read"
             )
         original = Verbatim(API, (data,), system=True)
-        history.add(Message("system", _text_parts(value), verbatim=original))
+        history.add(Message("system", text_parts(value), verbatim=original))
     held = server_held_prefix
     if held is None:
         held = all(text(entry.value.get("type")) in _OUTPUTS for entry in entries)
@@ -137,6 +144,7 @@ class _OpenTurn:
         "_reading",
         "_results",
         "inside",
+        "left_open",
     )
 
     def __init__(self, answered: frozenset[tuple[str, str]]) -> None:
@@ -151,6 +159,8 @@ class _OpenTurn:
         self._own = 0
         # Results by the place of their calls.
         self._results: dict[int, ResultBlock] = {}
+        # Calls that are open at its end, as the history names them.
+        self.left_open: list[CallBlock] = []
         # Messages that came while the turn was open.
         self.inside: list[tuple[Role, list[Part]]] = []
 
@@ -168,7 +178,7 @@ class _OpenTurn:
     def waiting(self) -> list[CallBlock]:
         """The calls that still need an output."""
         calls = enumerate(self._reading.calls)
-        return [call for k, call in calls if k not in self._results]
+        return [c for k, c in calls if k not in self._results and not self._may_stay_open(c)]
 
     def take(self, entry: Entry) -> None:
         """Add an item that the model made."""
@@ -192,8 +202,8 @@ class _OpenTurn:
             call = self._reading.calls[index]
             if call.kind in kinds:
                 del self._by_id[call_id][place]
-                self._lacking -= 1
-                self._results[index] = _read_result(entry.value, call)
+                self._lacking -= not self._may_stay_open(call)
+                self._results[index] = read_result(entry.value, call)
                 self._entries.append(entry)
                 return True
         return False
@@ -204,12 +214,22 @@ class _OpenTurn:
         while self._indexed < len(calls):
             call = calls[self._indexed]
             self._by_id.setdefault(call.id, deque()).append(self._indexed)
-            self._lacking += 1
+            self._lacking += not self._may_stay_open(call)
             self._indexed += 1
+
+    def _may_stay_open(self, call: CallBlock) -> bool:
+        return call.position >= 0 and may_stay_open(self._reading.items[call.position])
 
     def end(self, history: HistoryReading) -> None:
         """Add the turn, its results and the messages inside it to the history."""
         reading = self._reading
+        for index, call in enumerate(reading.calls):
+            if index not in self._results and self._may_stay_open(call):
+                text = placeholder(call.name, call.id, "")
+                self._results[index] = ResultBlock(
+                    call.id, call.name, text, "promised", call.kind, Promise()
+                )
+                self.left_open.append(call)
         lacking = [call for k, call in enumerate(reading.calls) if k not in self._results]
         # A call that nothing answers is marked as unanswerable: no other API gets it.
         changed = {id(call): replace(call, position=-1) for call in lacking}
@@ -237,7 +257,16 @@ class _OpenTurn:
 class _InputReading:
     """Reads the items one after another. See the table above."""
 
-    __slots__ = ("_answered", "_held", "_history", "_orphans", "_outputs", "_searches", "_turn")
+    __slots__ = (
+        "_answered",
+        "_held",
+        "_history",
+        "_left_open",
+        "_orphans",
+        "_outputs",
+        "_searches",
+        "_turn",
+    )
 
     def __init__(
         self, history: HistoryReading, held: bool, answered: frozenset[tuple[str, str]]
@@ -250,6 +279,8 @@ class _InputReading:
         self._orphans: list[tuple[Entry, CallBlock]] = []
         # The type and the call's id of each output so far.
         self._outputs: set[tuple[str, str]] = set()
+        # Open calls by the ids of the history, as the transcript has them.
+        self._left_open: dict[str, PromisedCall] = {}
         # The ids of the provider's own searches for tools; their outputs are the provider's, too.
         self._searches: set[str] = set()
 
@@ -262,7 +293,7 @@ class _InputReading:
             self._history.refuse(entry.position, "it has neither a type nor a role")
         elif kind == "message" and role != "assistant":
             if isinstance(role, str) and role in _ROLES:
-                self._take_message(entry, _ROLES[role], _read_parts(item.get("content")))
+                self._take_message(entry, _ROLES[role], read_parts(item.get("content")))
             else:
                 self._history.refuse(entry.position, f"the role {role!r} is none of this API")
         elif kind in _APPLICATION_ITEMS:
@@ -297,6 +328,10 @@ class _InputReading:
         for call in turn.waiting():
             self._history.refuse("input", f"call {call.id!r} of {call.name!r} has no output")
         turn.end(self._history)
+        if turn.left_open and not self._history.refused:
+            added = self._history.open_calls[-len(turn.left_open) :]
+            for call, promised in zip(turn.left_open, added, strict=True):
+                self._left_open[call.id] = promised
 
     def _take_model_item(self, entry: Entry, kind: str) -> None:
         turn = self._turn
@@ -332,12 +367,18 @@ class _InputReading:
         call_id = next((found for found in named if found is not None), None)
         if call_id is None:
             # The host's own words, in the form of an output.
-            self._take_message(entry, "user", _read_parts(entry.value.get("output")))
+            self._take_message(entry, "user", read_parts(entry.value.get("output")))
             return
         is_second = (kind, call_id) in self._outputs
         self._outputs.add((kind, call_id))
         turn = self._turn
         if turn is not None and turn.answer(entry, call_id, kinds):
+            return
+        promised = self._left_open.get(call_id)
+        if promised is not None and promised.kind in kinds:
+            self.end()
+            del self._left_open[call_id]
+            self._take_late(entry, promised)
             return
         is_for_held = self._held and turn is not None and turn.open
         # What the server holds of a request for approval isn't known, as it is for other calls.
@@ -354,6 +395,14 @@ class _InputReading:
         else:
             self._history.refuse(entry.position, f"the output {call_id!r} has no call before it")
 
+    def _take_late(self, entry: Entry, call: PromisedCall) -> None:
+        """Add the output of a call that was left open."""
+        block = CallBlock(call.call_id, call.name, call.arguments, call.kind)
+        result = read_result(entry.value, block)
+        header = header_of(call.call_id, call.name, failed=result.status == "error")
+        original = self._history.verbatim([entry])
+        self._history.add(restored_message(LateResult(result, header), original))
+
     def _add_held_turn(self, orphans: list[tuple[Entry, CallBlock]]) -> None:
         """Add a turn that the server holds; all that is known of it are the ids of its calls."""
         calls = tuple([call for _, call in orphans])
@@ -368,7 +417,7 @@ class _InputReading:
             id_field="call_id",
             finish_reason="tool_calls",
         )
-        results = [_read_result(entry.value, call) for entry, call in orphans]
+        results = [read_result(entry.value, call) for entry, call in orphans]
         self._history.turn(turn, [], results, [entry for entry, _ in orphans])
 
 
@@ -384,71 +433,3 @@ def _as_output(item: dict[str, Any]) -> dict[str, Any]:
             for part in content
         ]
     return item
-
-
-def _read_result(item: dict[str, Any], call: CallBlock) -> ResultBlock:
-    """The result in an output of this call; each type of output has its own shape."""
-    output = item.get("output")
-    failed = item.get("status") == "failed"
-    content: str | tuple[Part, ...]
-    if call.kind == "mcp_approval_request":
-        failed = item.get("approve") is not True
-        content = (text(item.get("reason")) or "not approved") if failed else APPROVED
-    elif isinstance(output, str):
-        content = output
-    elif item.get("type") == "computer_call_output":
-        content = tuple(_read_parts([output]))
-    elif item.get("type") == "shell_call_output":
-        content, failed = _read_shell(output)
-    elif item.get("type") == "tool_search_output":
-        content = encode_text(item.get("tools"))
-    elif isinstance(output, list):
-        content = tuple(_read_parts(output))
-    else:
-        content = "" if output is None else encode_text(output)
-    return ResultBlock(call.id, call.name, content, status_of(content, failed), call.kind)
-
-
-def _read_shell(output: Any) -> tuple[str, bool]:
-    """What commands wrote, and whether any of them failed."""
-    written: list[str] = []
-    failed = False
-    for command in output if isinstance(output, list) else []:
-        fields = mapping(command)
-        streams = (text(fields.get("stdout")), text(fields.get("stderr")))
-        written += [found for found in streams if found is not None]
-        outcome = mapping(fields.get("outcome"))
-        if outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None):
-            failed = True
-    return "\n".join(written), failed
-
-
-def _text_parts(content: str) -> tuple[Part, ...]:
-    return (TextPart(content),) if content else ()
-
-
-def _read_parts(content: Any) -> list[Part]:
-    """Content as parts. A part that this library has no kind for becomes a text that names it."""
-    if isinstance(content, str):
-        return list(_text_parts(content))
-    if not isinstance(content, list):
-        return []
-    return [found for part in content if (found := _read_part(part)) is not None]
-
-
-def _read_part(part: Any) -> Part | None:
-    fields = mapping(part)
-    kind = fields.get("type")
-    if kind in ("input_text", "output_text", "refusal", "text"):
-        found = fields.get("refusal" if kind == "refusal" else "text")
-        return TextPart(found) if isinstance(found, str) and found else None
-    if kind in ("input_image", "computer_screenshot"):
-        if fields.get("image_url") is None:
-            return left_out("image", fields.get("file_id"))
-        return image_part(fields["image_url"], fields.get("detail"))
-    if kind == "input_file":
-        for name in ("file_data", "file_url"):
-            if fields.get(name) is not None:
-                return file_at(fields[name], fields.get("filename"))
-        return left_out("file", fields.get("filename") or fields.get("file_id"))
-    return left_out(kind)

@@ -39,7 +39,7 @@ from lutumpy.adapters.tool_lists import listed_tools
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
-from lutumpy.errors import Problem
+from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.host_facts import HostFacts
@@ -69,6 +69,8 @@ def responses_fields(
     if transcript.dropped or transcript._state.open:
         transcript.refuse_unready()
     carriers, key, make_silent = encoding_for(record.host, record.model, host)
+    if offer is not None and offer.has_late_tools:
+        offer = _offer_with_late(offer, carriers, extra)
     text_shape: TextShape | None = None
     if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = _spell_text_tool
@@ -183,7 +185,38 @@ def encoding_for(
     destination = destination_of(host, model, facts)
     carriers = carriers_of(model, host or HOST)
     silent = BINDS_ONLY if carriers.binds else NO_CARRIERS
-    return carriers, f"{API}{destination.key}", partial(ResponsesEncoder, destination, silent)
+    key = f"{API}{destination.key}"
+    if carriers.open_calls:
+        silent, key = silent._replace(open_calls=True), f"{key}+open"
+    return carriers, key, partial(ResponsesEncoder, destination, silent)
+
+
+def _offer_with_late(
+    offer: ToolOffering, carriers: Carriers, extra: Mapping[str, Any] | None
+) -> ToolOffering:
+    """The offer as this model gets it: one that isn't known to take `async` isn't told (rule LR7).
+
+    Raises:
+        InvalidToolConstraints: a late tool may be called by programs, or parallel calls are made by
+            several agents.
+    """
+    if not carriers.open_calls:
+        return offer.waiting()
+    sent = offer.specs if offer.stable_specs is None else offer.stable_specs
+    late = [spec for spec in (*sent, *offer.deferred) if spec.late]
+    for spec in late:
+        callers = spec.provider.get(API, {}).get("allowed_callers") or ()
+        if "programmatic" in callers:
+            raise InvalidToolConstraints(
+                f"{spec.name!r} may be late, and so can't be called by programs "
+                "(allowed_callers); nothing was sent"
+            )
+    if late and offer.parallel and extra and extra.get("multi_agent"):
+        raise InvalidToolConstraints(
+            f"{late[0].name!r} may be late, which goes with several agents only without parallel "
+            "calls: parallel=False; nothing was sent"
+        )
+    return offer
 
 
 def _speaking_encoder(
@@ -293,6 +326,8 @@ def responses_tools(
 ) -> list[dict[str, Any]]:
     """The `tools` of a request alone; of deferred ones, what a search brings is not among them."""
     text_shape = _spell_text_tool if takes_custom_tools(custom_tools, None) else None
+    if offer.has_late_tools:
+        offer = offer.waiting()  # no model is named
 
     def make() -> list[dict[str, Any]]:
         search = search_tool(offer)
@@ -330,6 +365,8 @@ def _spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict
     }
     if spec.description:
         tool["description"] = spec.description
+    if spec.late:
+        tool["async"] = True
     return tool
 
 
@@ -337,6 +374,8 @@ def _spell_text_tool(spec: ToolSpec) -> dict[str, Any]:
     tool: dict[str, Any] = {"type": "custom", "name": spec.name, "format": {"type": "text"}}
     if description := text_description(spec):
         tool["description"] = description
+    if spec.late:
+        tool["async"] = True
     wanted = None if spec.text is None else spec.text.format
     if wanted is not None:
         tool["format"] = {

@@ -78,6 +78,13 @@ def is_call(kind: str) -> bool:
     return kind in CALL_WORDS or is_unknown_call(kind)
 
 
+def may_stay_open(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a call that may have its output at any later time, or none yet: the flag
+    `async` stands on the call itself [guide "Async tool calling"; SDK].
+    """
+    return item.get("async") is True and item.get("type") in ("function_call", "custom_tool_call")
+
+
 def waits_for_output(item: Mapping[str, Any]) -> bool:
     """Whether an item is a call that waits for an output of the program's.
 
@@ -85,6 +92,8 @@ def waits_for_output(item: Mapping[str, Any]) -> bool:
     doesn't say itself what came of it.
     """
     kind = text(item.get("type")) or ""
+    if may_stay_open(item):
+        return False
     if kind in CALL_WORDS:
         # A search for tools that the provider runs itself needs no output of ours.
         return kind != "tool_search_call" or item.get("execution") == "client"

@@ -24,6 +24,8 @@ import lutumpy
 import lutumpy.mcp  # before autodoc, under which pydantic can't read a class of the SDK's
 from lutumpy.testing import Call, Reply
 
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -33,14 +35,31 @@ author = "the lutumpy authors"
 project_copyright = "the lutumpy authors, MIT license"
 version = release = lutumpy.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "site_search",
+    "plain_pages",
+    "reference_shape",
+]
+exclude_patterns = ["_build", "_extensions", "_static", "_templates"]
+templates_path = ["_templates"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_block"]
+
+# What is copied: code and commands, without prompts and without what they print.
+_COPIED = ("python", "py", "sh", "json", "toml", "console", "default")
+copybutton_selector = ", ".join(f"div.highlight-{language} pre" for language in _COPIED)
+copybutton_prompt_text = "$ "
 
 html_theme = "furo"
 html_title = f"lutumpy {release}"
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["search.js"]
 html_show_sourcelink = False
 
 autodoc_default_options = {
@@ -195,7 +214,9 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
         for k in reversed(range(len(lines))):
             attribute = lines[k].removeprefix(".. attribute:: ")
             if attribute != lines[k] and attribute in types:
-                lines.insert(k + 1, f"   :type: {types[attribute]}")
+                # What a schema says besides the type is named by a private constant.
+                plain = re.sub(r"Annotated\[(\w+), Field\(.*_[A-Z]\w+\)\]", r"\1", types[attribute])
+                lines.insert(k + 1, f"   :type: {plain}")
 
 
 def _named_types(app: Sphinx, obj: Any, bound_method: bool) -> None:
@@ -273,8 +294,10 @@ def _signature(
         name.rpartition(".")[2] in MADE_BY_THE_LIBRARY or getattr(obj, "_is_protocol", False)
     ):
         return "", None
-    # A default that is made anew for each value has no text of its own.
-    return signature and re.sub(r" ?= ?<[^<>]*>", " = ...", signature), returned
+    if signature:
+        # A default that is made anew for each value has no text of its own.
+        signature = re.sub(r" ?= ?<[^<>]*>", " = ...", signature)
+    return signature, returned
 
 
 def _folders(app: Sphinx, doctree: nodes.document) -> None:

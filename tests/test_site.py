@@ -1,5 +1,5 @@
-"""The built site: every link inside it leads to a page and a place that are there, and nothing is
-loaded from elsewhere.
+"""The built site: every link inside it leads to a page and a place that are there, nothing is
+loaded from elsewhere, the search answers questions, and the reference shows no private name.
 
 `nox -s docs` builds it and says where it is in `LUTUMPY_SITE`; without a site there is nothing to
 look at.
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +21,12 @@ import pytest
 
 from lutumpy import Transcript
 from lutumpy.execution import ExecutionReport
+
+DOCS = Path(__file__).parent.parent / "docs"
+sys.path.insert(0, str(DOCS / "_extensions"))
+
+import site_search  # noqa: E402
+from search_words import SEARCH_WORDS  # noqa: E402
 
 SITE = Path(os.environ.get("LUTUMPY_SITE", ""))
 NEEDED = pytest.mark.skipif("LUTUMPY_SITE" not in os.environ, reason="no site was built")
@@ -141,6 +149,149 @@ def test_the_styles_load_nothing_from_elsewhere() -> None:
         if re.search(r"url\(\s*['\"]?(https?:)?//|@import", file.read_text())
     ]
     assert styles == []
+
+
+# What readers ask, and the pages that answer it.
+QUESTIONS = {
+    "ask a person before a tool runs": "waiting hooks",
+    "stream the answer to a browser": "streaming web recipes/web_service",
+    "retry a tool that timed out": "execution",
+    "import an openai message history": "transcripts",
+    "test without an api key": "testing recipes/pytest",
+    "change the base url": "quickstart",
+    "limit the number of rounds": "loops",
+    "token budget": "loops sessions usage",
+    "use tools of an mcp server": "mcp",
+    "api rejects my history with 400": "doctor",
+    "only one tool call at a time": "offers",
+    "tool returns an image": "tools",
+    "continue after a crash": "durable",
+    "answer as a pydantic model": "structured",
+    "run with ollama": "local hosts",
+    "tools from an openapi file": "openapi",
+    "save a conversation": "sessions durable",
+    "hide a parameter from the model": "tools",
+    "missing_result": "rounds errors",
+    "too many tools": "finding_tools",
+    "migrate from langchain": "migration",
+    "use my own http client": "quickstart",
+    "process many conversations in parallel": "recipes/batch",
+    "jupyter notebook": "recipes/notebook",
+    "openai compatible server": "hosts local",
+    "run tools in parallel": "execution",
+    "cancel a running loop": "loops",
+    "what exceptions can be raised": "errors",
+    "tool_choice required": "offers",
+    "temporal workflow": "engines",
+    "retry the request when rate limited": "errors",
+    "edit the arguments of a call before it runs": "hooks",
+    "model without native tool calling": "text_tools",
+    "different tools for each user": "dynamic_tools recipes/per_request",
+    "strict schema": "tool_doctor tools",
+    "mypy": "toolsets",
+    "how do I report a vulnerability": "security",
+    "install": "quickstart",
+    "which python versions are supported": "versions quickstart",
+    "background job": "recipes/worker",
+}
+
+
+def pages_for(index: site_search.Index, question: str) -> list[str]:
+    return [address.removesuffix(".html") for address in site_search.search(index, question)]
+
+
+@NEEDED
+def test_the_search_answers_questions_with_the_right_page_among_the_first_three() -> None:
+    index = site_search.read_index(SITE)
+    missed = {
+        question: found
+        for question, right in QUESTIONS.items()
+        if not {*(found := pages_for(index, question)[:3])} & {*right.split()}
+    }
+    assert len(missed) <= len(QUESTIONS) // 10, missed
+
+
+def test_the_words_of_the_search_are_of_pages_that_there_are() -> None:
+    assert [name for name in SEARCH_WORDS if not (DOCS / f"{name}.md").is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "stemmed"),
+    [("retries", "retry"), ("running", "run"), ("runs", "run"), ("class", "class"), ("use", "use")],
+)
+def test_words_are_looked_up_without_their_endings(word: str, stemmed: str) -> None:
+    assert site_search.stem(word) == site_search.stem(stemmed)
+
+
+def test_a_name_is_found_by_its_parts() -> None:
+    assert {"run_tool", "run", "tool"} == {*site_search.words_of("run_tools")}
+
+
+def test_a_group_of_the_navigation_has_at_most_nine_entries() -> None:
+    text = (DOCS / "index.md").read_text()
+    groups = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    entries = [[line for line in group.split("\n") if line and line[0] != ":"] for group in groups]
+    assert len(entries) > 4
+    assert max(map(len, entries)) <= 9
+
+
+@NEEDED
+def test_every_page_is_there_as_markdown_and_llms_txt_lists_it() -> None:
+    listed = {
+        *re.findall(r"^- \[.+?\]\(([^)]+)\): \S", (SITE / "llms.txt").read_text(), re.MULTILINE)
+    }
+    pages = {
+        file.relative_to(DOCS).with_suffix(".md").as_posix()
+        for file in [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst")]
+    }
+    assert pages - listed == {"index.md"}
+    assert [page for page in sorted(pages) if not (SITE / page).read_text().startswith("# ")] == []
+
+
+def article_of(file: Path) -> str:
+    return file.read_text().partition("<article")[2].partition("</article")[0]
+
+
+REFERENCE = [page for page in PAGES if page.parent.name == "reference"]
+
+
+@NEEDED
+def test_the_reference_shows_no_private_name() -> None:
+    # A trailing `_input` of a class name is what `tool_input` cuts off.
+    private = {
+        (page.name, name)
+        for page in REFERENCE
+        for name in re.findall(
+            r"(?<![\w.])_[A-Za-z]\w+", unescape(re.sub("<[^>]+>", "", article_of(page)))
+        )
+    }
+    assert {name for _, name in private} <= {"_input", "_args"}, private
+
+
+@NEEDED
+def test_an_entry_of_the_reference_has_one_signature_and_opens_with_a_sentence() -> None:
+    entries = 0
+    for page in REFERENCE:
+        text = article_of(page)
+        assert '</dt>\n<dt class="sig' not in text, page.name
+        for place, body in re.findall(
+            r'<dt class="sig[^"]*" id="([^"]+)".*?</dt>\s*<dd>(.{5})', text, re.DOTALL
+        ):
+            assert body.startswith("<p>"), place
+            entries += 1
+    assert entries > 300
+
+
+@NEEDED
+def test_the_landing_page_is_small() -> None:
+    page = SITE / "index.html"
+    loaded = {
+        link.target.partition("?")[0]
+        for link in page_of(page).links
+        if link.loaded and link.tag != "a"
+    }
+    size = page.stat().st_size + sum((SITE / file).stat().st_size for file in loaded if file)
+    assert size < 200_000, loaded
 
 
 def test_what_is_wrong_with_a_page_is_found(tmp_path: Path) -> None:

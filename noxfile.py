@@ -250,7 +250,7 @@ def docs(session: nox.Session) -> None:
     shutil.rmtree(site, ignore_errors=True)
     session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", str(site))
     session.log(f"the site: {site / 'index.html'}")
-    files = ("tests/test_docs.py", "tests/test_site.py")
+    files = ("tests/test_docs.py", "tests/test_site.py", "tests/test_site_browser.py")
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 

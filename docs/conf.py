@@ -157,12 +157,12 @@ nitpick_ignore_regex = [
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
     (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
-    (r"py:class", r"datetime|Console"),  # imported for type checkers only
+    (r"py:class", r"datetime|timedelta|Console"),  # imported for type checkers only
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",
-        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient|Console",
-    ),  # the SDKs' clients and rich's console, imported for type checkers only
+        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient|TracerProvider|MeterProvider|Span",
+    ),  # the SDKs' clients and providers, imported for type checkers only
 ]
 
 # The `__init__` of a value is compiled outside its module, so the site would look for the names of

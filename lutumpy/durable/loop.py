@@ -73,7 +73,6 @@ from lutumpy.loops import (
     LoopSettings,
     Policy,
     has_async_hooks,
-    stop_reason,
 )
 from lutumpy.models import read_value
 from lutumpy.plain.driving import drive_async
@@ -416,9 +415,7 @@ def _last_answer(conversation: OpenConversation, output: Any) -> LoopResult[Any]
         result: TurnResult[Any] = TurnResult(session.turns()[-1])
     else:
         result = read_value(session.transcript, output)
-    stopped_by = stop_reason(result, asked_for_value=output is not None)
-    value, error = result.value, result.value_error
-    return LoopResult(result.text, rounds, Usage(), stopped_by, result, value, error)
+    return LoopResult.of_answer(result, rounds, Usage(), asked_for_value=output is not None)
 
 
 def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) -> None:

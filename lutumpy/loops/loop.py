@@ -133,7 +133,7 @@ class Loop:
             # Another loop began this: it may have ended at the limit without having said so.
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._end_loop(_last_text(self._session), limit, None))
+                return (yield from self._end_at_limit(_last_text(self._session), limit))
         while True:
             turn = yield from self._next_turn()
             number = self.rounds + 1
@@ -147,9 +147,14 @@ class Loop:
                     yield from self._ask_again(outcome)
                     continue
                 yield from self._effects.finish(outcome, self._session)
-                result = outcome.result
-                stopped_by = stop_reason(result, asked_for_value=self._settings.output is not None)
-                return (yield from self._end_loop(result.text, stopped_by, result))
+                asked = self._settings.output is not None
+                return (
+                    yield from self._end_loop(
+                        LoopResult.of_answer(
+                            outcome.result, self.rounds, self.usage, asked_for_value=asked
+                        )
+                    )
+                )
             opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
             yield from self._carry_out_round(opened)
             if self._settings.telemetry is not None:
@@ -158,7 +163,7 @@ class Loop:
             yield from self._report_progress(RoundCommitted(number, self.usage))
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._end_loop(opened.text, limit, None))
+                return (yield from self._end_at_limit(opened.text, limit))
 
     def _next_turn(self) -> Generator[Any, Any, ToolTurn[Any, Any]]:
         """The turn of the next request, not sent yet; raises `InvalidToolConstraints`."""
@@ -234,14 +239,16 @@ class Loop:
             return "budget"
         return "round_limit" if self.rounds >= settings.max_rounds else None
 
-    def _end_loop(
-        self, text: str, stopped_by: StoppedBy, result: TurnResult[Any] | None
-    ) -> Generator[Any, Any, LoopResult[Any]]:
-        value, error = (None, None) if result is None else (result.value, result.value_error)
-        if result is None and self._settings.output is not None:
-            error = f"the loop was stopped by its {stopped_by} before the model had answered"
-        ended = LoopResult(text, self.rounds, self.usage, stopped_by, result, value, error)
-        yield from self._report_progress(LoopEnded(self.rounds, self.usage, ended))
+    def _end_at_limit(self, text: str, limit: StoppedBy) -> Generator[Any, Any, LoopResult[Any]]:
+        error = f"the loop was stopped by its {limit} before the model had answered"
+        asked = self._settings.output is not None
+        ended: LoopResult[Any] = LoopResult(
+            text, self.rounds, self.usage, limit, value_error=error if asked else None
+        )
+        return (yield from self._end_loop(ended))
+
+    def _end_loop(self, ended: LoopResult[Any]) -> Generator[Any, Any, LoopResult[Any]]:
+        yield from self._report_progress(LoopEnded(ended.rounds, ended.usage, ended))
         return ended
 
     def _report_progress(self, event: LoopEvent[Any]) -> Generator[Any, Any, None]:

@@ -16,6 +16,7 @@ from lutumpy.plain.values import dataclass
 __all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError", "stop_reason"]
 
 V_co = TypeVar("V_co", default=None, covariant=True)
+V = TypeVar("V")
 
 StoppedBy = Literal[
     "answer",
@@ -70,6 +71,22 @@ class LoopResult(Generic[V_co]):
     result: TurnResult[V_co] | None = field(default=None, repr=False)
     value: V_co | None = None
     value_error: str | None = None
+
+    @staticmethod
+    def of_answer(
+        result: TurnResult[V], rounds: int, usage: Usage, *, asked_for_value: bool = False
+    ) -> LoopResult[V]:
+        """How a loop ended whose model answered without calling a tool.
+
+        Args:
+            result: The answer.
+            rounds: How many rounds were committed before it.
+            usage: The tokens of the loop.
+            asked_for_value: Whether the answer should have a value; see `stop_reason`.
+        """
+        stopped_by = stop_reason(result, asked_for_value=asked_for_value)
+        value, error = result.value, result.value_error
+        return LoopResult(result.text, rounds, usage, stopped_by, result, value, error)
 
     def __repr__(self) -> str:
         value = "" if self.value is None else f"value={brief(self.value, 40)}"

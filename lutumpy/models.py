@@ -51,13 +51,14 @@ if TYPE_CHECKING:
     from lutumpy.core.output_spec import OutputSpec
     from lutumpy.core.prefix import DroppedReasoning, LeftOut, OnPrefixChange, PrefixReport
     from lutumpy.core.promises import LateReason, LateResult, Promise, PromisedCall
+    from lutumpy.core.sdk_retries import collect_retries
     from lutumpy.core.text_inputs import TextFormat, TextInput
     from lutumpy.core.tool_specs import ToolOffering, ToolSpec
     from lutumpy.core.transcript import Transcript
     from lutumpy.core.turn_origin import TurnOrigin
     from lutumpy.core.turn_settings import KEPT, Kept, TurnSettings
     from lutumpy.core.windows import TranscriptRound
-    from lutumpy.costs import Unsettled
+    from lutumpy.costs import Unsettled, costs_nothing, estimate_of, is_settled
     from lutumpy.rounds.committed_values import read_value
     from lutumpy.rounds.target import Target
     from lutumpy.rounds.turns import TextTurn, ToolTurn
@@ -120,8 +121,12 @@ __all__ = [
     "Verbatim",
     "check_model",
     "checked_structured",
+    "collect_retries",
+    "costs_nothing",
     "dump_item",
     "dump_turn",
+    "estimate_of",
+    "is_settled",
     "load_item",
     "load_turn",
     "read_value",
@@ -129,7 +134,7 @@ __all__ = [
 
 _HOMES = homes_of(
     {
-        "lutumpy.costs": ["Unsettled"],
+        "lutumpy.costs": ["Unsettled", "costs_nothing", "estimate_of", "is_settled"],
         "lutumpy.core.dump_items": ["dump_item", "dump_turn", "load_item", "load_turn"],
         "lutumpy.core.head": ["Head"],
         "lutumpy.core.items": [
@@ -168,6 +173,7 @@ _HOMES = homes_of(
         ],
         "lutumpy.core.model_wrapper": ["ModelRequest", "ModelWrapper", "RequestWatch"],
         "lutumpy.core.output_spec": ["OutputSpec"],
+        "lutumpy.core.sdk_retries": ["collect_retries"],
         "lutumpy.core.prefix": [
             "DroppedReasoning",
             "LeftOut",

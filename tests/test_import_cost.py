@@ -68,6 +68,7 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     conveniences = (
+        "budget",
         "cli",
         "demo",
         "execution",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from lutumpy.adapters.provider_errors import is_connection_error, is_passing_status, retry_after
 from lutumpy.adapters.sdk_unsent import is_unsent
+from lutumpy.core.sdk_retries import note_retries
 
 __all__ = ["Retries"]
 
@@ -57,6 +58,7 @@ class Retries:
         if self._done >= self._most:
             return None
         number, self._done = self._done, self._done + 1
+        note_retries(1)
         if asked is not None and 0 < asked <= _LONGEST_ASKED_PAUSE:
             return asked
         # Tries of many programs that failed together shouldn't come back together.

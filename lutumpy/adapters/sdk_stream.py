@@ -35,6 +35,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from lutumpy.adapters.sdk_events import Splitter, event_splitter
+from lutumpy.core.sdk_retries import note_retries_of
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.errors import AdapterError
 
@@ -95,6 +96,7 @@ class _OpenStream:
     def _take_stream(self, stream: Any) -> None:
         self._stream = stream
         self.request_id = _request_id(stream)
+        note_retries_of(stream)
         self._splitter = event_splitter(stream)
 
     def _raise_in_our_words(self, error: Exception, *, reading: bool) -> NoReturn:

@@ -21,6 +21,7 @@ from lutumpy.adapters.sdk_clients import OwnClients
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.core.sdk_retries import note_retries_of
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
@@ -123,9 +124,9 @@ class SdkTransport:
         """
         try:
             client = await self._async_client_here()
-            return read_reply(
-                await client.post(self._path, **self._post_arguments(client, body, headers))
-            )
+            reply = await client.post(self._path, **self._post_arguments(client, body, headers))
+            note_retries_of(reply)
+            return read_reply(reply)
         except Exception as error:
             self._raise_in_our_words(error)
             raise
@@ -139,9 +140,9 @@ class SdkTransport:
         """
         try:
             client = self._sync_client_here()
-            return read_reply(
-                client.post(self._path, **self._post_arguments(client, body, headers))
-            )
+            reply = client.post(self._path, **self._post_arguments(client, body, headers))
+            note_retries_of(reply)
+            return read_reply(reply)
         except Exception as error:
             self._raise_in_our_words(error)
             raise
@@ -260,6 +261,8 @@ class SdkTransport:
         caller's.
         """
         if isinstance(error, EventError) or is_sdk_error(error):
+            if not reading:
+                note_retries_of(error)
             return adapter_error(error, self._provider)
         if reading and isinstance(
             error, (ValueError, RecursionError)
@@ -277,6 +280,7 @@ class SdkTransport:
         and passes.
         """
         if is_sdk_error(error):
+            note_retries_of(error)
             raise adapter_error(error, self._provider) from error
 
 

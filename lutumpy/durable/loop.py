@@ -24,6 +24,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
@@ -66,6 +67,7 @@ from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
     AskApproval,
     Loop,
+    LoopBudget,
     LoopEnded,
     LoopEvent,
     LoopOptions,
@@ -126,6 +128,9 @@ class DurableLoop(Generic[TS, C, V]):
         max_attempts: How often one round is taken up without coming to an end: its process died, or
             the run raised. Then the conversation is `stuck`, and `run` gives `Stuck`. `None` for no
             limit.
+        budget_for: Gives the budget of one conversation, by its id: a new one, to which is counted
+            what the conversation in the store has cost and called. In place of `budget`, which all
+            conversations of this process share.
         **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
 
     Raises:
@@ -154,6 +159,7 @@ class DurableLoop(Generic[TS, C, V]):
         output: type[V] | None = None,
         lease: float = 30.0,
         max_attempts: int | None = 10,
+        budget_for: Callable[[str], LoopBudget] | None = None,
         **options: Unpack[LoopOptions[TS]],
     ) -> None:
         if "scope" in options:
@@ -173,7 +179,8 @@ class DurableLoop(Generic[TS, C, V]):
             tools, runner, sign, verify, drift, has_async_hooks(decider), review, carrier
         )
         self._store = store
-        self._llm: Model = llm if telemetry is None else telemetry.model(llm)
+        self._llm = llm
+        self._budget_for = budget_for
         self._events = events
         self._on_progress = on_progress
         self._lease = lease
@@ -345,11 +352,16 @@ class DurableLoop(Generic[TS, C, V]):
             streams=hasattr(self._llm, "open_stream"),
             in_thread=in_thread,
         )
+        settings = self._loop_settings
+        if self._budget_for is not None:
+            budget = self._budget_for(conversation.scope)
+            budget.count_session(conversation.session)
+            settings = replace(settings, budget=budget)
         loop = Loop(
             conversation.session,
-            self._llm,
+            settings.watched(self._llm),
             effects,
-            self._loop_settings,
+            settings,
             self._make_progress(writer),
             conversation.loop_counts(),
         )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from lutumpy.errors.base import LutumpyError
+from lutumpy.errors.budgets import BudgetExceeded, NotSupportedError, UnknownPriceError
 from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
 from lutumpy.errors.recordings import CassetteError, CassetteMismatch
 from lutumpy.errors.waiting import (
@@ -25,6 +26,7 @@ from lutumpy.plain.values import dataclass
 
 __all__ = [
     "AdapterError",
+    "BudgetExceeded",
     "CallData",
     "CassetteError",
     "CassetteMismatch",
@@ -44,6 +46,7 @@ __all__ = [
     "LockError",
     "LutumpyError",
     "MalformedArgumentsError",
+    "NotSupportedError",
     "PartialAnswer",
     "PlanError",
     "PlanErrorKind",
@@ -61,6 +64,7 @@ __all__ = [
     "ToolsetNotLoadedError",
     "TranscriptError",
     "UnknownApiError",
+    "UnknownPriceError",
     "UnknownToolError",
 ]
 

@@ -14,7 +14,7 @@ except ImportError as _error:
         'install it with: python -m pip install ".[execution]" (in a clone)'
     ) from _error
 
-from lutumpy.execution.around import Around
+from lutumpy.execution.around import Around, nest_around
 from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.journal import Begun, CallJournal
@@ -40,6 +40,7 @@ __all__ = [
     "UnresolvedCall",
     "as_execution_result",
     "call_of_ticket",
+    "nest_around",
     "preview",
     "refuse_running_loop",
     "refuse_ticket",

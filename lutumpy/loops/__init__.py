@@ -30,13 +30,14 @@ from lutumpy.loops.settings import (
     Policy,
     has_async_hooks,
 )
-from lutumpy.loops.telemetry import LoopTelemetry, RunningLoop
+from lutumpy.loops.watching import LoopBudget, LoopTelemetry, RunningLoop
 
 __all__ = [
     "AskApproval",
     "AsyncEffects",
     "Effects",
     "Loop",
+    "LoopBudget",
     "LoopCounts",
     "LoopEnded",
     "LoopEvent",

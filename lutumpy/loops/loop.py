@@ -45,6 +45,7 @@ from lutumpy import (
     TurnResult,
     Usage,
 )
+from lutumpy.errors import BudgetExceeded
 from lutumpy.execution import ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.counts import FailureKey, LoopCounts
@@ -139,9 +140,15 @@ class Loop:
             number = self.rounds + 1
             if not is_open:
                 yield from self._report_progress(RequestStarted(number, self.usage))
-            is_open = False
             outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[Any]
-            outcome = yield self._effects.collect(turn, number)
+            try:
+                outcome = yield self._effects.collect(turn, number)
+            except BudgetExceeded:
+                text = _last_text(self._session) if self.rounds else ""
+                return (yield from self._end_at_limit(text, "budget"))
+            if is_open:
+                self._count_taken_up(outcome)
+            is_open = False
             if isinstance(outcome, Finished):
                 if self._asks_again(outcome.result):
                     yield from self._ask_again(outcome)
@@ -175,6 +182,9 @@ class Loop:
         available = self._settings.available
         if callable(available):
             available = available(self._session)
+        if self._settings.budget is not None:
+            toolset = self._settings.tools.__view__().toolset
+            available = self._settings.budget.available(toolset, available)
         # The same turn again has the same offer, whose tool list is rendered already.
         made_of = (descriptions, require, available)
         if self._turn is None or self._turn_made_of != made_of:
@@ -229,12 +239,24 @@ class Loop:
         counts = replace(self.counts, value_retries=self.counts.value_retries + 1)
         self.counts = yield from self._effects.retry(outcome, self._session, message, counts)
 
+    def _count_taken_up(
+        self, outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[Any]
+    ) -> None:
+        """Count an answer to the budget that was given to another process."""
+        budget = self._settings.budget
+        if budget is not None:
+            opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
+            turn = opened.result.turn if isinstance(opened, Finished) else opened.turn
+            budget.count(turn.usage, api=turn.api, model=turn.model)
+
     def _limit_reached(self) -> StoppedBy | None:
         settings = self._settings
         most_failures = max(self.counts.failures.values(), default=0)
         if settings.max_repeats is not None and most_failures >= settings.max_repeats:
             return "repeat"
         budget = settings.token_budget
+        if settings.budget is not None and settings.budget.used_up:
+            return "budget"
         if budget is not None and self.counts.tokens + self.usage.total_tokens >= budget:
             return "budget"
         return "round_limit" if self.rounds >= settings.max_rounds else None
@@ -377,7 +399,7 @@ class Loop:
             settings.dispatcher,
             settings.scope,
             report,
-            None if settings.telemetry is None else settings.telemetry.tool_call,
+            settings.around,
             {"round": self.rounds + 1, "model": plan.model},
         )
         try:

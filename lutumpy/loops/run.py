@@ -203,9 +203,7 @@ def _make_loop(
             "on_event= needs a model that streams; "
             f"{type(llm).__name__} has no open_stream(); {UNSENT}"
         )
-    if settings.telemetry is not None:
-        llm = settings.telemetry.model(llm)
-    return Loop(session, llm, effects, settings, on_progress)
+    return Loop(session, settings.watched(llm), effects, settings, on_progress)
 
 
 def _drive_sync(steps: Generator[Any, Any, LoopResult[Any]]) -> LoopResult[Any]:

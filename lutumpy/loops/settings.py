@@ -10,6 +10,7 @@ from typing_extensions import TypedDict, TypeVar
 from lutumpy import (
     ApprovalRequest,
     HookError,
+    Model,
     Selector,
     Session,
     ToolAvailability,
@@ -17,9 +18,9 @@ from lutumpy import (
     ToolRequirement,
     Toolset,
 )
-from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.execution import Around, Dispatcher, ToolExecutor, nest_around
 from lutumpy.hooks import BaseToolCall, ToolHooks
-from lutumpy.loops.telemetry import LoopTelemetry
+from lutumpy.loops.watching import LoopBudget, LoopTelemetry
 from lutumpy.models import OnPrefixChange
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.safe_text import safe_repr
@@ -90,6 +91,9 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             user. A refused answer isn't asked for again.
         telemetry: Makes spans and events of the loop, its requests and its calls:
             `lutumpy.otel.Telemetry`. It names the loop by the class of the toolset.
+        budget: What may be spent, by this loop and whatever else shares it: a
+            `lutumpy.budget.Budget`. The loop stops with `budget`, in place of another request, once
+            it is used up. Tools whose limit is used up are not offered any more, and not run.
     """
 
     executor: ToolExecutor | None
@@ -109,6 +113,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
     on_prefix_change: OnPrefixChange | None
     value_retries: int
     telemetry: LoopTelemetry | None
+    budget: LoopBudget | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +153,7 @@ class LoopSettings:
     on_prefix_change: OnPrefixChange | None = None
     value_retries: int = 0
     telemetry: LoopTelemetry | None = None
+    budget: LoopBudget | None = None
     output: Any = None
     decide_held: Policy[Any] | None = None
 
@@ -184,6 +190,21 @@ class LoopSettings:
         if self.telemetry is not None and not callable(getattr(self.telemetry, "tool_call", None)):
             kind = type(self.telemetry).__name__
             raise TypeError(f"telemetry= takes a Telemetry, not {kind}; {UNSENT}")
+        if self.budget is not None and not callable(getattr(self.budget, "available", None)):
+            kind = type(self.budget).__name__
+            raise TypeError(f"budget= takes a Budget, not {kind}; {UNSENT}")
+
+    @property
+    def around(self) -> Around | None:
+        """What stands around each attempt of each call."""
+        outer = None if self.telemetry is None else self.telemetry.tool_call
+        return nest_around(outer, None if self.budget is None else self.budget.tool_call)
+
+    def watched(self, llm: Model) -> Model:
+        """The model, with what watches and pays its requests."""
+        if self.telemetry is not None:
+            llm = self.telemetry.model(llm)
+        return llm if self.budget is None else self.budget.model(llm)
 
     @property
     def name(self) -> str:

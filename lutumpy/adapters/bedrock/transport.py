@@ -25,6 +25,7 @@ from lutumpy.adapters.bedrock.errors import missing_sdk, sdk_error
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
+from lutumpy.core.sdk_retries import note_retries
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
@@ -217,6 +218,7 @@ class _Opened:
     """An open stream with what a stream of other SDKs has."""
 
     def __init__(self, answer: Any) -> None:
+        _note_retries(answer)
         self.response = _Headers(answer)
         self._stream = answer["stream"]
 
@@ -291,12 +293,21 @@ def _is_async(client: Any) -> bool:
 
 
 def _read_reply(reply: Any, request: _Request) -> SdkReply:
+    _note_retries(reply)
     if request.raw is not None:
         return SdkReply(request.raw, _request_id(reply))
     # A client of the user's own, as in tests, may give a ready answer.
     from lutumpy.adapters.bedrock.blobs import with_base64
 
     return SdkReply(json_values.encode(with_base64(reply)), _request_id(reply))
+
+
+def _note_retries(answer: Any) -> None:
+    """Note how often the SDK repeated a request, from the answer or from that of an error."""
+    meta = answer.get("ResponseMetadata") if isinstance(answer, Mapping) else None
+    count = meta.get("RetryAttempts") if isinstance(meta, Mapping) else None
+    if isinstance(count, int):
+        note_retries(count)
 
 
 def _request_id(reply: Any) -> str | None:
@@ -306,6 +317,8 @@ def _request_id(reply: Any) -> str | None:
 
 
 def _read_error(error: Exception, reading: bool) -> AdapterError | None:
+    if not reading:
+        _note_retries(getattr(error, "response", None))
     return sdk_error(error)
 
 
@@ -315,4 +328,5 @@ def _raise_in_our_words(error: Exception) -> None:
     """
     found = sdk_error(error)
     if found is not None:
+        _note_retries(getattr(error, "response", None))
         raise found from error

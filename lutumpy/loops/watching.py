@@ -1,4 +1,4 @@
-"""What a loop tells of itself, to whoever makes spans of it; `lutumpy.otel.Telemetry` does."""
+"""What a loop is watched and paid by: `lutumpy.otel.Telemetry` and `lutumpy.budget.Budget`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
-from lutumpy import Model, ToolRound, ToolRoundPlan
+from lutumpy import Model, Session, ToolAvailability, ToolRound, ToolRoundPlan, Usage
 from lutumpy.execution import ExecutionResult
 from lutumpy.hooks import BaseToolCall
 
-__all__ = ["LoopTelemetry", "RunningLoop"]
+__all__ = ["LoopBudget", "LoopTelemetry", "RunningLoop"]
 
 
 class RunningLoop(Protocol):
@@ -55,3 +55,32 @@ class LoopTelemetry(Protocol):
     def carrier(self) -> Mapping[str, str]:
         """The current span as text, for `run` in another process."""
         ...
+
+
+class LoopBudget(Protocol):
+    """What a loop is paid from."""
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the next request would be refused."""
+        ...
+
+    def model(self, llm: Model, /) -> Model:
+        """The model, paid from this; it raises `BudgetExceeded`."""
+        ...
+
+    def tool_call(self, call: BaseToolCall, attempt: int, /) -> AbstractAsyncContextManager[None]:
+        """What is entered around each attempt of each call."""
+        ...
+
+    def available(
+        self, toolset: Any, available: ToolAvailability[Any] | None = None, /
+    ) -> ToolAvailability[Any]:
+        """What may be offered, without the tools whose limit is used up."""
+        ...
+
+    def count(self, usage: Usage, *, api: str | None = None, model: str | None = None) -> None:
+        """Count what a request cost that went through another process."""
+
+    def count_session(self, session: Session, *, model: str | None = None) -> None:
+        """Count what a conversation has cost in other processes."""

@@ -133,13 +133,13 @@ class HookRun:
         Raises:
             HookError: a hook raised, or decided something that doesn't fit.
         """
-        policy, chains = self.policy, self.chains
+        policy, chains, as_decoded = self.policy, self.chains, self._as_decoded
         log = logger().isEnabledFor(INFO)
         if self._sync:
             self._refuse_async_hooks(states)
         decided = list(states)
         hooked = chains if policy is None else None
-        copies = copy_inputs(states, hooked, as_decoded=self._as_decoded)
+        copies = copy_inputs(states, hooked, as_decoded=as_decoded)
         for index, call in enumerate(decided):
             if not isinstance(call, BaseToolCall):
                 continue
@@ -149,12 +149,14 @@ class HookRun:
                     steps = self.approvals.steps
                     decided[index] = yield from decide_approval(call, steps, self.source, log=log)
                 continue
+            metadata = call.metadata
+            call_id, name, _ = metadata
             # As in `chain_for`, without entering it for each call.
-            chain = policy or chains.get(call.metadata.name)
+            chain = policy or chains.get(name)
             if chain is None:
                 continue
-            metadata, value = call.metadata, copies[index]
-            self.begun[metadata.id] = None if self._as_decoded else call.input
+            value = copies[index]
+            self.begun[call_id] = None if as_decoded else call.input
             # A single hook isn't watched: what it changed can be found out later (hooks/audit.py).
             watch = InputWatch(value) if len(chain.steps) > 1 else None
             passed_count, first_decision = 0, NOT_ASKED
@@ -199,7 +201,7 @@ class HookRun:
                     watch=watch,
                 )
             if watch is not None and watch.changed_by:
-                self.changed_by[metadata.id] = watch.changed_by
+                self.changed_by[call_id] = watch.changed_by
         replace_changed(states, decided, copies)
         return decided
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from lutumpy.core.call_ids import TakenIds
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["FailureKey", "ItemStore", "RequestNote", "failure_key"]
 
 E = TypeVar("E", bound=ItemEncoder)
+
+_ID = attrgetter("id")
 
 
 class RequestNote(Protocol):
@@ -206,14 +209,15 @@ class ItemStore:
         """
         # Most answers need no fresh id: look before anything is built.
         calls = turn.calls
-        taken = TakenIds()
-        for call in calls:
-            if not call.id or call.id in self._id_index or call.id in taken:
-                break
-            taken.add(call.id)
-        else:
-            if "".join(taken).isascii():
-                return turn
+        ids = [*map(_ID, calls)]
+        distinct = set(ids)
+        if (
+            len(distinct) == len(ids)
+            and "" not in distinct
+            and self._id_index.keys().isdisjoint(ids)
+            and "".join(ids).isascii()
+        ):
+            return turn
         taken = TakenIds()
         fresh: dict[int, str] = {}
         for index, call in enumerate(calls):

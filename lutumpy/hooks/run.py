@@ -98,10 +98,8 @@ class HookRun:
         self.approvals: Chain | None = None
         if isinstance(hooks, ToolHooks):
             self.source, self.chains, self.policy = "hook", chains_for(hooks, calls), None
-            for call in calls:
-                if type(call) is ApprovalRequest:
-                    self.approvals = approval_chain(hooks)
-                    break
+            if ApprovalRequest in map(type, calls):
+                self.approvals = approval_chain(hooks)
         elif callable(hooks):
             step = HookStep(hooks, label(hooks), is_async(hooks), "call_only")
             self.source, self.chains, self.policy = "policy", {}, chain_of([step])

@@ -11,7 +11,13 @@ from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.open_round import OpenRound
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.calls import BaseToolCall, HandledTool, RejectedToolCall, ToolCallIssue
+from lutumpy.tools.calls import (
+    ONLY_CALLS,
+    BaseToolCall,
+    HandledTool,
+    RejectedToolCall,
+    ToolCallIssue,
+)
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.views import HasView, View
 
@@ -58,28 +64,26 @@ class ToolRoundPlan(OpenRound[C_co]):
         states: list[CallState],
         runs: tuple[Run, ...],
     ) -> None:
-        # A loop: before Python 3.12, a comprehension is a function that is entered.
-        pending: list[Any] = []
-        for state in states:
-            if isinstance(state, BaseToolCall) and type(state) is not ApprovalRequest:
-                pending.append(state)  # noqa: PERF401
+        pending: Any = states
         approvals: tuple[ApprovalRequest, ...] = ()
-        if len(pending) + len(issues) < len(states):
-            from lutumpy.hooks.pipeline import Held
-
-            waiting = [s.call if isinstance(s, Held) else s for s in states]
-            approvals = tuple([s for s in waiting if isinstance(s, ApprovalRequest)])
-        super().__init__(answer, issues, states, runs, approvals)
-        self.pending = tuple(pending)
-        self.held = self.handled = self.rejected = ()
-        if len(pending) + len(issues) + len(approvals) < len(states):
+        held: Any = ()
+        self.handled = self.rejected = ()
+        # Most plans hold nothing but calls to execute, which is seen without a step for each.
+        if not ONLY_CALLS.issuperset(map(type, states)):
             from lutumpy.hooks.pipeline import Decision, Held
 
-            held: Any = [s.call for s in states if isinstance(s, Held)]
-            self.held = tuple([call for call in held if type(call) is not ApprovalRequest])
+            pending = [
+                s for s in states if isinstance(s, BaseToolCall) and type(s) is not ApprovalRequest
+            ]
+            waiting = [s.call if isinstance(s, Held) else s for s in states]
+            approvals = tuple([s for s in waiting if isinstance(s, ApprovalRequest)])
+            held = [s.call for s in states if isinstance(s, Held)]
             decided = [s.decided for s in states if isinstance(s, Decision)]
             self.handled = tuple([d for d in decided if isinstance(d, HandledTool)])
             self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
+        super().__init__(answer, issues, states, runs, approvals)
+        self.pending = tuple(pending)
+        self.held = tuple([call for call in held if type(call) is not ApprovalRequest])
 
     @staticmethod
     def resume(

@@ -10,7 +10,7 @@ from lutumpy.errors import ToolRoundArityError
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.open_round import OpenRound
 from lutumpy.tools.approvals import ApprovalRequest
-from lutumpy.tools.calls import BaseToolCall, ToolCallIssue
+from lutumpy.tools.calls import ONLY_CALLS, BaseToolCall, ToolCallIssue
 
 __all__ = ["ToolRound"]
 
@@ -38,16 +38,18 @@ class ToolRound(OpenRound[C_co]):
 
     def __init__(self, answer: OpenAnswer) -> None:
         entries = answer.entries
-        calls: Any = tuple(
-            [e for e in entries if isinstance(e, BaseToolCall) and type(e) is not ApprovalRequest]
-        )
+        calls: Any = entries
         issues: tuple[ToolCallIssue, ...] = ()
         approvals: tuple[ApprovalRequest, ...] = ()
-        if len(calls) < len(entries):
+        # Most rounds hold nothing but calls, which is seen without a step for each.
+        if not ONLY_CALLS.issuperset(map(type, entries)):
+            calls = [
+                e for e in entries if isinstance(e, BaseToolCall) and type(e) is not ApprovalRequest
+            ]
             issues = tuple([e for e in entries if isinstance(e, ToolCallIssue)])
             approvals = tuple([e for e in entries if isinstance(e, ApprovalRequest)])
         super().__init__(answer, issues, [*entries], (), approvals)
-        self.calls = calls
+        self.calls = tuple(calls)
 
     def expect_one(self) -> C_co:
         """The one call; issues don't count, since the library answers them.

@@ -228,7 +228,8 @@ class ScriptedModel:
     ) -> _Request:
         """What the adapter would send, noted and checked."""
         read_body = self._prepare_request(transcript, offering, options, record, stream=stream)
-        shape = {key: options.extra[key] for key in self._shaping if key in options.extra}
+        extra = options.extra
+        shape = {key: extra[key] for key in self._shaping if key in extra} if extra else {}
         request = _Request(read_body, shape)
         if offering is not None and (offering.deferred or offering.has_late_tools):
             # A call of the tool that finds others, or of a late one, may have a shape of its own.

@@ -273,6 +273,10 @@ class ToolCall(BaseToolCall, Generic[I, O]):
         def call_sync(self, **skipped: Any) -> O: ...
 
 
+ONLY_CALLS: frozenset[type[Any]] = frozenset({ToolCall})
+"""The types of the entries of an answer that holds nothing but calls to execute."""
+
+
 @dataclass(frozen=True, slots=True)
 class HandledTool(Generic[I, O]):
     """A call that was answered without running the tool.

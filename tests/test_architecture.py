@@ -128,6 +128,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.rules.host_facts",
     ): "it stands for the hosts of the table",
     (
+        "lutumpy.testing.past_results",
+        "lutumpy.core.items",
+    ): "the constant by which a rejection is recognised",
+    (
         "lutumpy.testing.render_anthropic_server",
         "lutumpy.rules.anthropic.messages",
     ): "a rendering is one of the homes of its API",

@@ -24,6 +24,7 @@ from lutumpy.cli.exit_codes import quiet_code
 from lutumpy.cli.mcp import mcp
 from lutumpy.cli.operators import rounds
 from lutumpy.cli.repair import repair
+from lutumpy.cli.replay import replay
 from lutumpy.cli.show import show
 from lutumpy.cli.text_formats import text_formats
 from lutumpy.cli.tools import tools
@@ -57,6 +58,7 @@ app.command("check")(check)
 app.command("repair", short_help="Propose edits for what a provider would refuse.")(repair)
 app.command("convert", short_help="Write a conversation as another API spells it.")(convert)
 app.command("show", short_help="Show conversations in the terminal or as a page.")(show)
+app.command("replay", short_help="Say what other tools and policies would change.")(replay)
 app.command("text-formats", short_help="List the formats of calls of open models.")(text_formats)
 app.add_typer(tools, name="tools", short_help="Check your tools at each provider, and lock them.")
 app.add_typer(mcp, name="mcp", short_help="Show a server of MCP, or serve a toolset.")

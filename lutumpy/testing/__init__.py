@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         expect,
         never_called,
     )
+    from lutumpy.testing.past import ForkedConversation, PastConversation
+    from lutumpy.testing.past_calls import CallDifference, PastRound
     from lutumpy.testing.replies import Call, Failure, Reply
     from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
@@ -27,10 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "CallDifference",
     "Cassette",
     "Expectation",
     "Failure",
+    "ForkedConversation",
     "HostUrls",
+    "PastConversation",
+    "PastRound",
     "Reply",
     "ScriptedModel",
     "SessionCall",
@@ -56,6 +62,10 @@ _HOMES = {
     "expect": "expectations",
     "never_called": "expectations",
     "transcript_snapshot": "snapshots",
+    "CallDifference": "past_calls",
+    "PastRound": "past_calls",
+    "ForkedConversation": "past",
+    "PastConversation": "past",
     "Failure": "replies",
     "Reply": "replies",
     "render": "script",

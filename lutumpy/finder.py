@@ -30,7 +30,7 @@ from lutumpy.plain.safe_text import safe_repr
 from lutumpy.rounds.availability import SearchAvailability, ToolAvailability
 from lutumpy.rounds.target import Target, transcript_of
 from lutumpy.tools.declare import tool_fn, tool_input
-from lutumpy.tools.search import search_tools
+from lutumpy.tools.search import Embed, search_tools
 from lutumpy.tools.selectors import Selector
 from lutumpy.tools.tool_input import ToolInput
 from lutumpy.toolset import Toolset
@@ -95,6 +95,8 @@ class ToolFinder(Generic[TS]):
         toolset: The toolset. Tools that are off stay off, unless `always` names them.
         always: The tools that are offered from the beginning.
         limit: The most tools that one search gives.
+        embed: Makes vectors of texts, for who has a model that does: a search then takes the order
+            that both give together, see `search_tools`. A plain function, called in the search.
 
     Raises:
         DeclarationError: The toolset has another tool of the name `find_tools`; or it names the
@@ -108,9 +110,10 @@ class ToolFinder(Generic[TS]):
         always: The tools that are offered from the beginning.
         deferred: Those that can be found.
         limit: As given.
+        embed: As given.
     """
 
-    __slots__ = ("_names", "always", "deferred", "limit", "selector", "toolset")
+    __slots__ = ("_names", "always", "deferred", "embed", "limit", "selector", "toolset")
 
     def __init__(
         self,
@@ -118,10 +121,12 @@ class ToolFinder(Generic[TS]):
         *,
         always: Iterable[Selector[TS, Any, Any]] = (),
         limit: int = 10,
+        embed: Embed | None = None,
     ) -> None:
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise ValueError(f"limit={safe_repr(limit)} is not a whole number from 1")
         self.limit: int = limit
+        self.embed: Embed | None = embed
         self.toolset: type[TS] = self._add_search(toolset)
         self.selector: Selector[TS, Any, Any] = self.toolset.selector(FIND_TOOLS)
         wanted = ToolAvailability.only(*always).resolve(self.toolset)
@@ -158,7 +163,7 @@ class ToolFinder(Generic[TS]):
     def search(self, query: str) -> list[Selector[TS, Any, Any]]:
         """The tools that fit a query best, of those that can be found; see `search_tools`."""
         every = len(self.toolset.selectors())
-        ranked = search_tools(self.toolset, query, limit=max(1, every))
+        ranked = search_tools(self.toolset, query, limit=max(1, every), embed=self.embed)
         return [selector for selector in ranked if selector.name in self._names][: self.limit]
 
     def find(self, query: str) -> FoundTools:

@@ -541,7 +541,7 @@ def test_nested_tools_are_found_and_limits_hold() -> None:
         inner = nested(Tools)
 
     finder = ToolFinder(Outer, limit=1)
-    assert names(finder.search("weather message")) == ["get_weather"]
+    assert names(finder.search("the weather of a city, or a message")) == ["get_weather"]
 
 
 def test_always_alone_defers_nothing() -> None:

@@ -89,6 +89,8 @@ _FEW_DEFINITIONS = 100
 _MOST_IN_ALL = 200_000
 """Definitions of all operations together. Each operation has its own copy, so a document of some
 hundred kilobytes could ask for gigabytes."""
+_LARGE = 100_000
+"""A document of so many objects and lists may have one for each further one of them."""
 _COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
 
 
@@ -131,6 +133,7 @@ class SchemaConverter:
         self._sources: dict[str, tuple[str, Place]] = {}
         self._definitions: dict[str, _Definition] = {}
         self._definition_count = 0
+        self._most_in_all = _MOST_IN_ALL
 
     def convert(
         self, schema: Any, references: set[str], *, left_out: frozenset[str] = frozenset()
@@ -172,10 +175,12 @@ class SchemaConverter:
 
     def _count_definition(self) -> None:
         self._definition_count += 1
-        if self._definition_count > _MOST_IN_ALL:
+        if self._definition_count == _MOST_IN_ALL + 1:
+            self._most_in_all = max(_MOST_IN_ALL, _count_parts(self._document.source) - _LARGE)
+        if self._definition_count > self._most_in_all:
             raise UnusableError(
-                f"with it the operations need more than {_MOST_IN_ALL} schemas in all; take fewer "
-                "of them by only=, tags= or include="
+                f"with it the operations need more than {self._most_in_all} schemas in all; take "
+                "fewer of them by only=, tags= or include="
             )
 
     # --- references -----------------------------------------------------------------------------
@@ -306,6 +311,18 @@ class SchemaConverter:
                 converted["additionalProperties"] = False
         elif not _is_alone(composed[0], schema) and self._parts.has_fields(schema):
             converted["unevaluatedProperties"] = False
+
+
+def _count_parts(source: Any) -> int:
+    """The objects and lists of a document; one that stands in several places counts once."""
+    seen: set[int] = set()
+    stack = [source]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (Mapping, list)) and id(part) not in seen:
+            seen.add(id(part))
+            stack += part.values() if isinstance(part, Mapping) else part
+    return len(seen)
 
 
 def _name_definition(reference: str, place: Place) -> str:

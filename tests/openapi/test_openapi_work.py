@@ -119,6 +119,13 @@ def test_copies_of_shared_schemas_are_bounded_in_all(monkeypatch: pytest.MonkeyP
     found = tools(with_bodies(schemas, [refer(0)] * 8 + [{}]), call=Sent())
     assert [tool.original_name for tool in found] == [f"POST /x{n}" for n in (0, 1, 2, 3, 4, 8)]
     assert "take fewer" in found.skipped["POST /x5"]
+    # A large document has larger needs; what stands in several places is counted once.
+    monkeypatch.setattr("lutumpy.openapi.schemas._LARGE", 0)
+    document = with_bodies(schemas, [refer(0)] * 8 + [{}])
+    assert tools(document, call=Sent()).skipped == {}
+    schemas["S9"] = {**schemas["S9"], "x-copies": [document["paths"]] * 100_000}
+    monkeypatch.setattr("lutumpy.openapi.schemas._LARGE", 50)
+    assert tools(with_bodies(schemas, [refer(0)] * 8 + [{}]), call=Sent()).skipped
 
 
 def test_any_composition_is_read_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from lutumpy.adapters.request_headers import Headers
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
+from lutumpy.adapters.token_counting import TokenCounting
 from lutumpy.adapters.transport import SdkTransport, Transport
 from lutumpy.apis import api_names, serving
 from lutumpy.core.items import AssistantTurn
@@ -63,7 +64,7 @@ class RequestDefaults(TypedDict, total=False):
     on_prefix_change: OnPrefixChange
 
 
-class SdkModel(ABC):
+class SdkModel(TokenCounting, ABC):
     """A model behind one wire of an SDK. The adapters say how a request is built and an answer
     read.
 

@@ -147,6 +147,37 @@ class SdkTransport:
             self._raise_in_our_words(error)
             raise
 
+    async def ask(self, path: str, body: bytes | None, headers: Headers = NO_HEADERS) -> SdkReply:
+        """Post to another path than that of answers; without a body, get what is there.
+
+        Raises:
+            AdapterError: as `send`.
+            TypeError: as `send`.
+        """
+        try:
+            client = await self._async_client_here()
+            return read_reply(await self._send_to(client, path, body, headers))
+        except Exception as error:
+            self._raise_in_our_words(error)
+            raise
+
+    def ask_sync(self, path: str, body: bytes | None, headers: Headers = NO_HEADERS) -> SdkReply:
+        """The same without an event loop."""
+        try:
+            client = self._sync_client_here()
+            return read_reply(self._send_to(client, path, body, headers))
+        except Exception as error:
+            self._raise_in_our_words(error)
+            raise
+
+    def _send_to(self, client: Any, path: str, body: bytes | None, headers: Headers) -> Any:
+        # Rarely asked, so the body is always an object, which every client takes.
+        cast_to, options = _response_class(type(client)), self._options(headers)
+        if body is None:
+            return client.get(path, cast_to=cast_to, options=options)
+        value = json_values.decode(body)
+        return client.post(path, body=value, cast_to=cast_to, options=options)
+
     def stream(
         self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
     ) -> ChunkStream:

@@ -92,6 +92,12 @@ class AnthropicMessages(SdkModel):
     sdk: ClassVar[str] = "anthropic"
     _clients: ClassVar[str] = "AsyncAnthropic or Anthropic"
     _path: ClassVar[str] = "/v1/messages"
+    _count_path: ClassVar[str | None] = "/v1/messages/count_tokens"
+    # As the SDK's `MessageCountTokensParams` has them, those of beta headers included.
+    _count_fields: ClassVar[frozenset[str]] = frozenset(
+        "cache_control context_management mcp_servers messages model output_config output_format "
+        "speed system thinking tool_choice tools".split()
+    )
     _method: ClassVar[TracedMethod | None] = TracedMethod(
         "anthropic", "messages", "create", {"model": "m", "max_tokens": 1, "messages": ()}
     )

@@ -21,9 +21,11 @@ from lutumpy.adapters.sdk_body import (
     checked_offer,
     checked_transcript,
     history_list,
+    join_body,
 )
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
+from lutumpy.core.model import TurnOptions
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.streaming import StreamDecoder
 from lutumpy.core.tool_specs import ToolOffering
@@ -102,7 +104,39 @@ class BedrockConverse(SdkModel):
         self._cache: Cache | None = checked_cache(cache)
 
     def _make_transport(self, **connection: Any) -> BotoTransport:
-        return BotoTransport(**connection)
+        self._boto = BotoTransport(**connection)
+        return self._boto
+
+    async def count_tokens(
+        self,
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        options: TurnOptions | None = None,
+    ) -> int:
+        """How many tokens a request would have, as the provider counts them (`CountTokens`), with
+        one request.
+
+        Args:
+            transcript: The conversation; it must have something to answer.
+            offer: The tools.
+            options: Those of the turn.
+
+        Raises:
+            AdapterError: the request failed; not every model is counted.
+            NotSupportedError: boto3 is older than that call; nothing was sent.
+        """
+        fields, _ = self._request_fields(transcript, offer, options)
+        return await self._boto.count(join_body(fields))
+
+    def count_tokens_sync(
+        self,
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        options: TurnOptions | None = None,
+    ) -> int:
+        """The same without an event loop."""
+        fields, _ = self._request_fields(transcript, offer, options)
+        return self._boto.count_sync(join_body(fields))
 
     def _find_host(self) -> str | None:
         client = self._transport.client()

@@ -27,12 +27,14 @@ from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.sdk_retries import note_retries
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
-from lutumpy.errors import AdapterError
+from lutumpy.errors import AdapterError, NotSupportedError
 from lutumpy.plain import json_values
 
 __all__ = ["BotoTransport"]
 
 _OPERATIONS = ("Converse", "ConverseStream")
+# What of a request is counted: the members of the SDK's `ConverseTokensRequest`.
+_COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 _HANDLER = "lutumpy"
 _END: Any = object()
 
@@ -140,6 +142,31 @@ class BotoTransport:
             raise
         finally:
             _CURRENT.reset(token)
+
+    async def count(self, body: bytes) -> int:
+        """The tokens of a request.
+
+        Raises:
+            AdapterError: the request failed.
+            NotSupportedError: boto3 is older than that call; nothing was sent.
+        """
+        if self._client is None or not _is_async(self._client):
+            counted: int = await _in_thread(lambda: self.count_sync(body))
+            return counted
+        try:
+            return _read_count(await _count_of(self._client)(**_count_arguments(body)))
+        except Exception as error:
+            _raise_in_our_words(error)
+            raise
+
+    def count_sync(self, body: bytes) -> int:
+        """The same without an event loop."""
+        client = self._sync_client()
+        try:
+            return _read_count(_count_of(client)(**_count_arguments(body)))
+        except Exception as error:
+            _raise_in_our_words(error)
+            raise
 
     def stream(
         self, body: bytes, decoder: StreamDecoder, headers: Headers = NO_HEADERS
@@ -283,6 +310,30 @@ def _ready(client: Any) -> Any:
 def _arguments(model: str) -> dict[str, Any]:
     # The messages are replaced by the body.
     return {"modelId": model, "messages": [{"role": "user", "content": [{"text": "-"}]}]}
+
+
+def _count_of(client: Any) -> Any:
+    found = getattr(client, "count_tokens", None)
+    if found is None:
+        raise NotSupportedError(
+            f"{type(client).__name__} is of a release without count_tokens; nothing was sent"
+        )
+    return found
+
+
+def _count_arguments(body: bytes) -> dict[str, Any]:
+    from lutumpy.adapters.bedrock.blobs import with_bytes
+
+    fields = json_values.decode(body)
+    counted = {name: with_bytes(fields[name]) for name in _COUNTED if name in fields}
+    return {"modelId": str(fields.get("model", "")), "input": {"converse": counted}}
+
+
+def _read_count(reply: Any) -> int:
+    found = reply.get("inputTokens") if isinstance(reply, Mapping) else None
+    if not isinstance(found, int):
+        raise AdapterError("the count of tokens has no number", provider="bedrock_converse")
+    return found
 
 
 def _is_async(client: Any) -> bool:

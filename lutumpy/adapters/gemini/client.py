@@ -103,26 +103,34 @@ class Gemini(SdkModel):
         """Whether a request with these parameters may require a tool call: always."""
         return True
 
-    async def count_tokens(self, transcript: Transcript, offer: ToolOffering | None = None) -> int:
+    async def count_tokens(
+        self,
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        options: TurnOptions | None = None,
+    ) -> int:
         """How many tokens a request would have, as the provider counts them, with one request.
 
         Args:
             transcript: The conversation; it must have something to answer.
             offer: The tools.
+            options: Those of the turn.
 
         Raises:
             AdapterError: the request failed.
         """
-        return await self._genai.count(self._counted(transcript, offer))
+        fields, _ = self._request_fields(transcript, offer, options)
+        return await self._genai.count(join_body(fields))
 
-    def count_tokens_sync(self, transcript: Transcript, offer: ToolOffering | None = None) -> int:
+    def count_tokens_sync(
+        self,
+        transcript: Transcript,
+        offer: ToolOffering | None = None,
+        options: TurnOptions | None = None,
+    ) -> int:
         """The same without an event loop."""
-        return self._genai.count_sync(self._counted(transcript, offer))
-
-    def _counted(self, transcript: Transcript, offer: ToolOffering | None) -> bytes:
-        offered = None if offer is None else checked_offer(offer)
-        options = TurnOptions()
-        return join_body(self._request(checked_transcript(transcript), offered, options))
+        fields, _ = self._request_fields(transcript, offer, options)
+        return self._genai.count_sync(join_body(fields))
 
     @staticmethod
     def request(

@@ -69,6 +69,7 @@ class OpenAIChat(OpenAIModel):
 
     api: ClassVar[str] = API
     _path: ClassVar[str] = "/chat/completions"
+    _stored_path: ClassVar[str | None] = "/chat/completions"
 
     def __init__(
         self,

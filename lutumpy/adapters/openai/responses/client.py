@@ -55,6 +55,13 @@ class OpenAIResponses(OpenAIModel):
 
     api: ClassVar[str] = API
     _path: ClassVar[str] = "/responses"
+    _count_path: ClassVar[str | None] = "/responses/input_tokens"
+    # As the SDK's `InputTokenCountParams` has them.
+    _count_fields: ClassVar[frozenset[str]] = frozenset(
+        "conversation input instructions model parallel_tool_calls previous_response_id reasoning "
+        "text tool_choice tools truncation".split()
+    )
+    _stored_path: ClassVar[str | None] = "/responses"
 
     @property
     def defers_tools(self) -> bool:

@@ -96,6 +96,7 @@ CASES = [
     Case("streaming_ui.py"),
     Case("extraction.py"),
     Case("switch_provider.py"),
+    Case("fallback_model/__main__.py"),
     Case("text_only_model.py"),
     Case("mcp_served.py"),
     Case("hooks/approval_gate.py", given='y\ne\n{"amount": 90}\nn\ntoo much, ask my boss\n'),
@@ -118,6 +119,7 @@ SQLITE_AGENT = {
     "tools.py",
 }
 """The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
+FALLBACK_MODEL = {"__init__.py", "__main__.py", "model.py"}
 APPROVAL_PAGE = {"__init__.py", "__main__.py", "agent.py", "page.py"}
 
 
@@ -232,6 +234,10 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         names = vars(importlib.import_module(f"examples.{Path(case.script).parent.name}.__main__"))
     else:
         names = runpy.run_path(str(EXAMPLES / case.script), run_name="example")
+    if case.script == "fallback_model/__main__.py":
+        begun, failure, last = names["SCRIPTS"]["claude"]
+        failures = [replace(failure, headers={"retry-after-ms": "1"})] * 3
+        return [begun, *failures, *names["SCRIPTS"]["gpt"], last]
     if case.script != "switch_provider.py":
         return list(names[case.script_name])
     # One script for each model there; a server answers in the order of the requests. The SDK tries
@@ -250,7 +256,11 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_asked_for(
     case: Case, answers: list[Any]
 ) -> None:
-    others = ("claude", "gemini", "nova") if case.script == "switch_provider.py" else ()
+    more = {
+        "switch_provider.py": ("claude", "gemini", "nova"),
+        "fallback_model/__main__.py": ("claude",),
+    }
+    others = more.get(case.script, ())
     models = [word for name in others for word in (f"--{name}", "a-model")]
     with serve(answers) as server:
         arguments = ["--live", "--model", "a-model", *models]
@@ -285,6 +295,7 @@ def test_every_example_is_run() -> None:
         "sqlite_agent/test_sqlite_agent.py"
     }
     package |= {f"approval_page/{name}" for name in APPROVAL_PAGE}
+    package |= {f"fallback_model/{name}" for name in FALLBACK_MODEL}
     assert found == {*SCRIPTS, *package, *NEEDS_NPM}
     assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
 
@@ -324,7 +335,7 @@ def test_an_example_imports_public_names_and_no_other_example(path: Path) -> Non
             assert not any(alias.name.split(".")[0] in {*others, "lutumpy"} for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                assert path.parent.name in {"sqlite_agent", "approval_page"}
+                assert path.parent.name in {"sqlite_agent", "approval_page", "fallback_model"}
                 continue
             assert node.module is not None
             if node.module.split(".")[0] == "lutumpy":
@@ -341,7 +352,7 @@ def test_the_index_names_every_example_once() -> None:
         r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE
     )
     assert [name for name, linked in rows if name != linked] == []
-    packages = ("sqlite_agent", "approval_page")
+    packages = ("sqlite_agent", "approval_page", "fallback_model")
     named = [f"{name}/__main__.py" if name in packages else name for name, _ in rows]
     assert sorted(named) == sorted([*SCRIPTS, *NEEDS_NPM])
 
@@ -349,7 +360,12 @@ def test_the_index_names_every_example_once() -> None:
 # --- what a person sees ---------------------------------------------------------------------------
 
 
-NEEDS_ANTHROPIC = {"own_client_async.py", "quickstart_messages.py", "streaming_ui.py"}
+NEEDS_ANTHROPIC = {
+    "fallback_model/__main__.py",
+    "own_client_async.py",
+    "quickstart_messages.py",
+    "streaming_ui.py",
+}
 NAMES_ITS_KEY = {"quickstart_gemini.py": "GOOGLE_API_KEY", "quickstart_bedrock.py": "AWS_REGION"}
 NEEDS_NO_KEY = {"text_only_model.py"}  # it asks a host of the user's own
 

@@ -1,0 +1,1 @@
+"""A model of several, for `python -m examples.fallback_model`."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts, facts_of, is_same_service
-from lutumpy.rules.moves import is_same_model
+from lutumpy.rules.moves import is_same_model, is_very_model
 
 __all__ = ["ANYWHERE", "Destination", "destination_of", "tell_left_out"]
 
@@ -51,6 +51,14 @@ class Destination:
         if not self.is_own(turn):
             return False
         return not self.facts.many_makers or is_same_model(_model_of(turn), self.model)
+
+    def is_of_same_model(self, turn: AssistantTurn) -> bool:
+        """Whether the very model that is asked has said this turn, at this host, as far as both are
+        known.
+        """
+        if not self.is_own(turn):
+            return False
+        return is_very_model(_model_of(turn), self.model)
 
     def describe(self) -> str:
         """Its host or, where that isn't known, its model."""

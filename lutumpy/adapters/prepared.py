@@ -9,7 +9,13 @@ from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from lutumpy.adapters.request_record import RequestRecord
-from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, words_of
+from lutumpy.adapters.said_settings import (
+    NOTHING_TO_SAY,
+    Carried,
+    SaidSettings,
+    has_tools_of,
+    words_of,
+)
 from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
@@ -72,13 +78,13 @@ class Prepared(Generic[E]):
                 words = [f"tool_removal {name}" for name in settings.removed]
                 self._record.say_appended(*words)
 
-    def change(self, settings: TurnSettings) -> None:
+    def change(self, settings: TurnSettings, offering: ToolOffering | None) -> None:
         """Say what is different from what is in force, or start again where that can't be said."""
         said = self.encoder.said
         carried = said.carry(settings)
         if carried is None:
             self.encoder = self.encoder.copy()
-            self.encoder.said.start_again(settings, self.encoder.entries)
+            self.encoder.said.start_again(settings, self.encoder.entries, offering)
             self.declared = self.encoder.said.base
             self.effort, self.output = self.encoder.said.effort, self.encoder.said.output
             self._record.say_changed("tools")
@@ -185,9 +191,11 @@ def prepare(
         if base is None:
             prepared.begin(settings, offering)
         else:
-            prepared.change(settings)
+            prepared.change(settings, offering)
     elif offering is not None and base is not None and not offering.deferred:
         # Where a request declares the very tools of its offering, that has their bytes already.
+        if offering.specs is not base.specs and has_tools_of(offering, base):
+            said.base = base = offering
         prepared.declared = offering if offering.specs is base.specs else base
     if encoder.said.reminders:
         note_reminders(record, encoder.said)

@@ -23,6 +23,7 @@ every API, each of which spells changes in its own way (rules PB2 to PB9).
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import NamedTuple, Protocol
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
@@ -38,6 +39,7 @@ __all__ = [
     "Carried",
     "SaidSettings",
     "Spelling",
+    "has_tools_of",
     "new_description",
     "words_of",
 ]
@@ -249,18 +251,24 @@ class SaidSettings:
         self.base = ToolOffering(specs, deferred=deferred)
         return self.spelling.withdraw(removed) if removed else NOTHING_TO_SAY
 
-    def start_again(self, settings: TurnSettings, entries: list[bytes]) -> None:
+    def start_again(
+        self, settings: TurnSettings, entries: list[bytes], offering: ToolOffering | None = None
+    ) -> None:
         """Take a change that can't be said: the request's fields say all of it.
 
         Args:
             settings: The change.
             entries: The encoded entries; those that said changes are taken out.
+            offering: What is offered from here on, where that is at hand: if its tools are those
+                of the new base, that has their bytes already.
         """
         self.in_force.apply(settings)
         in_force = self.in_force
         offered = tuple([spec for spec in in_force.declared() if spec.name in in_force.offered])
         late = tuple([spec for spec in offered if spec.name in in_force.deferred])
         self.base = ToolOffering(offered, deferred=late)
+        if offering is not None and has_tools_of(offering, self.base):
+            self.base = offering
         self.declared, self.appended = [], {}
         self.effort, self.output = in_force.effort, in_force.output
         self._effort_is_said = False
@@ -326,6 +334,14 @@ class SaidSettings:
 
     def _leave_out(self, what: str, why: str) -> None:
         self.unread.append(tell_left_out(self.destination, self.turns, what, why))
+
+
+def has_tools_of(offering: ToolOffering, base: ToolOffering) -> bool:
+    """Whether an offer sends the very tools of a base, in their order."""
+    if offering.stable_specs is not None or offering.deferred or base.deferred:
+        return False
+    one, other = offering.specs, base.specs
+    return one is other or (len(one) == len(other) and all(map(is_, one, other)))
 
 
 def _without_deferred(settings: TurnSettings) -> TurnSettings:

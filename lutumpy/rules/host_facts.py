@@ -96,6 +96,9 @@ class HostFacts:
             `stream_options`.
         call_ids: The rule about ids of calls; `None` for a host whose own ids go back as they came.
         custom_tools: Whether it is known to take the API's "custom" tools, of a text.
+        allowed_tools: Whether it is known to take the choice `allowed_tools` of Chat Completions,
+            which narrows the tools of a request; at a vendor's own host this holds for models of a
+            known name.
         reasoning_field: The field of an assistant's message of Chat Completions in which it takes
             reasoning back that can be read, whoever said it; `None` where it isn't known to.
         missing_reasoning: How it refuses a message with calls that hasn't that field; `None` where
@@ -119,6 +122,7 @@ class HostFacts:
     stream_options: bool = True
     call_ids: CallIds | None = None
     custom_tools: bool = False
+    allowed_tools: bool = False
     reasoning_field: str | None = None
     missing_reasoning: FieldRefusal | None = None
     unknown_field: FieldRefusal | None = None
@@ -169,6 +173,7 @@ HOST_FACTS: Mapping[str, HostFacts] = {
         address="api.openai.com",
         call_ids="openai",
         custom_tools=True,
+        allowed_tools=True,
     ),
     "anthropic": _at("api.anthropic.com"),
     "azure": HostFacts(
@@ -176,9 +181,13 @@ HOST_FACTS: Mapping[str, HostFacts] = {
         further=re.compile(r".+\.openai\.azure\.(?:us|cn)"),
         call_ids="openai",
         custom_tools=True,
+        allowed_tools=True,
         by_customer=True,
     ),
-    "bedrock": _at("bedrock-runtime.us-east-1.amazonaws.com"),
+    "bedrock": HostFacts(
+        address="bedrock-runtime.us-east-1.amazonaws.com",
+        further=re.compile(r"bedrock-runtime(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com"),
+    ),
     "cerebras": HostFacts(
         address="api.cerebras.ai",
         reasoning_field="reasoning",

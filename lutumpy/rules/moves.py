@@ -16,7 +16,7 @@ import re
 from lutumpy.plain.values import dataclass
 from lutumpy.rules.host_facts import UNKNOWN_HOST, HostFacts, is_same_service
 
-__all__ = ["Move", "is_same_model", "move_to"]
+__all__ = ["Move", "is_same_model", "is_very_model", "move_to"]
 
 # What a name ends with that says which release of a model answers: a date, or the newest.
 _RELEASE = re.compile(r"-(?:\d{8}|\d{4}-\d\d-\d\d|latest|0)\Z")
@@ -28,6 +28,13 @@ def is_same_model(one: str | None, other: str | None) -> bool:
         return True
     first, second = _RELEASE.sub("", one), _RELEASE.sub("", other)
     return first.startswith(second) or second.startswith(first)
+
+
+def is_very_model(one: str | None, other: str | None) -> bool:
+    """Whether two names are those of one model, up to its release; yes where one isn't known."""
+    if one is None or other is None:
+        return True
+    return _RELEASE.sub("", one) == _RELEASE.sub("", other)
 
 
 @dataclass(frozen=True, slots=True)

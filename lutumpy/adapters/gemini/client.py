@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
     join_body,
 )
-from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel, host_of
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.output_spec import OutputSpec
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["Gemini"]
+
+HOST_URL = "https://generativelanguage.googleapis.com"
+VERTEX_HOST = "aiplatform.googleapis.com"
+"""Where the SDK's own clients go, if the environment names no other address."""
 
 
 class Gemini(SdkModel):
@@ -91,9 +96,22 @@ class Gemini(SdkModel):
             options: Any = None if base_url is None else {"base_url": base_url}
             return Client(api_key=api_key, http_options=options)
 
+        self._base_url = base_url
         super().__init__(
             model, client, make, make, {"base_url": base_url, "api_key": api_key}, **defaults
         )
+
+    def _find_host(self) -> str | None:
+        client = self._transport.client()
+        if client is not None:
+            # The SDK shows its address nowhere else.
+            options = getattr(getattr(client, "_api_client", None), "_http_options", None)
+            return host_of(getattr(options, "base_url", None))
+        if self._base_url is not None:
+            return host_of(self._base_url)
+        if os.environ.get("GOOGLE_GENAI_USE_VERTEXAI", "").lower() in ("1", "true"):
+            return VERTEX_HOST
+        return host_of(os.environ.get("GOOGLE_GEMINI_BASE_URL") or HOST_URL)
 
     def _make_transport(self, **connection: Any) -> GenaiTransport:
         self._genai = GenaiTransport(**connection)

@@ -21,9 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.adapters.gemini.decode import API, INVALID_INPUT
 from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
+from lutumpy.adapters.narrowing import CHOICE
+from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -38,13 +41,12 @@ from lutumpy.core.items import (
     describe,
 )
 from lutumpy.core.tool_specs import SEARCH_CALL
-from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.gemini.fields import field, key_of
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
-from lutumpy.rules.gemini.models import generation, signs_calls
+from lutumpy.rules.gemini.models import generation, signs_calls, takes_allowed_names
 
 __all__ = ["Dialect", "GeminiEncoder", "dialect_of"]
 
@@ -59,18 +61,25 @@ class Dialect(NamedTuple):
         placeholder: On calls of other APIs: a first call without a signature gets a placeholder.
         signs: Own calls without a signature get it as well.
         shows: Results may show images and files; else a content after them does.
+        narrows: The choice of a request may say which of its tools may be called.
     """
 
     placeholder: bool
     signs: bool
     shows: bool
+    narrows: bool = False
 
 
 def dialect_of(model: str | None) -> Dialect:
     """What a model takes; of one that isn't known, what the newest take."""
     signs = signs_calls(model)
     known = generation(model)
-    return Dialect(signs is not False, signs is True, known is None or known >= (3, 0))
+    return Dialect(
+        signs is not False,
+        signs is True,
+        known is None or known >= (3, 0),
+        takes_allowed_names(model),
+    )
 
 
 class _Sent(NamedTuple):
@@ -85,37 +94,45 @@ class GeminiEncoder:
 
     Args:
         dialect: What the model takes.
+        destination: Who gets the requests.
+
+    Attributes:
+        entries: The contents, but for a first one of the user's where the model begins.
+        said: What turns have recorded of settings, and which tools stay declared.
+        permanent: How many contents of a request stand before the first item that is for this
+            request; `None` for all.
     """
 
     __slots__ = (
         "_begins_with_model",
         "_calls",
-        "_contents",
         "_dialect",
         "_last",
         "_system",
         "_system_read",
-        "in_force",
+        "entries",
+        "permanent",
+        "said",
     )
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, destination: Destination = ANYWHERE) -> None:
         self._dialect = dialect
-        # What turns have recorded of tools, output format and effort.
-        self.in_force: SettingsInForce = SettingsInForce()
+        self.said: SaidSettings = SaidSettings(CHOICE, destination)
+        self.permanent: int | None = None
         # The request's `systemInstruction` as it was read from a history, and what was pushed.
         self._system_read: bytes = b""
         self._system: list[str] = []
-        self._contents: list[bytes] = []
+        self.entries: list[bytes] = []
         self._calls: dict[str, _Sent] = {}
         self._last: str = "nothing"
         self._begins_with_model = False
 
     def copy(self) -> GeminiEncoder:
         twin = GeminiEncoder(self._dialect)
-        twin.in_force = self.in_force.copy()
+        twin.said, twin.permanent = self.said.copy(), self.permanent
         twin._system_read = self._system_read
         twin._system = self._system.copy()
-        twin._contents = self._contents.copy()
+        twin.entries = self.entries.copy()
         twin._calls = self._calls.copy()
         twin._last = self._last
         twin._begins_with_model = self._begins_with_model
@@ -123,15 +140,31 @@ class GeminiEncoder:
 
     def add(self, item: Item) -> None:
         if isinstance(item, Message):
+            if item.ephemeral and self.permanent is None:
+                self.permanent = len(self.entries) + self._begins_with_model
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
-                self.in_force.apply(item.settings)
+                self.said.take(item.settings, self.entries)
             self._add_turn(item)
+            self.said.turns += 1
         else:
             self._add_results(item)
 
     # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last answer wants to go on: changes of settings need not wait for that."""
+        return False
+
+    @property
+    def system_place(self) -> tuple[bytes, int]:
+        """What tells one `systemInstruction` of this conversation from a longer one."""
+        return self._system_read, len(self._system)
+
+    def leave_out(self, count: int) -> None:
+        """Nothing: no thoughts are known to be bound to what stands before them."""
 
     def system(self) -> bytes:
         """The `systemInstruction`, or `b""`."""
@@ -154,7 +187,7 @@ class GeminiEncoder:
                 "there is nothing to answer: the transcript ends with the assistant, and the "
                 "Gemini API takes no beginning of an answer; push a user message first"
             )
-        if not self._contents:
+        if not self.entries:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Gemini API needs a user message "
                 "beside the system's"
@@ -167,8 +200,8 @@ class GeminiEncoder:
 
     def _all(self) -> list[bytes]:
         if self._begins_with_model:
-            return [_content("user", [{"text": _OPENING}]), *self._contents]
-        return self._contents.copy()
+            return [_content("user", [{"text": _OPENING}]), *self.entries]
+        return self.entries.copy()
 
     # --- what was read from a history of this API -------------------------------------------------
 
@@ -182,7 +215,7 @@ class GeminiEncoder:
     # --- messages of the application --------------------------------------------------------------
 
     def _append(self, contents: list[bytes], last: str) -> None:
-        self._contents += contents
+        self.entries += contents
         self._last = last
 
     def _add_message(self, message: Message) -> None:
@@ -207,7 +240,7 @@ class GeminiEncoder:
             self._append([_content("user", _texts(marked))], "user")
 
     def _append_answer(self, contents: list[bytes], last: str) -> None:
-        self._begins_with_model = self._begins_with_model or not self._contents
+        self._begins_with_model = self._begins_with_model or not self.entries
         self._append(contents, last)
 
     # --- answers ----------------------------------------------------------------------------------
@@ -219,6 +252,8 @@ class GeminiEncoder:
             entries = list(turn.verbatim.entries)
             if turn.reasoning_dropped:
                 entries = _without_thoughts(entries)
+            if not self._opens(turn):
+                entries = [self._unseal(json_values.decode(entry)) or entry for entry in entries]
             self._note_read_calls(turn)
             self._append(entries, "turn" if entries else self._last)
             return
@@ -259,11 +294,12 @@ class GeminiEncoder:
         reasoning left it.
         """
         calls = [call for call in turn.calls if call.answerable]
-        if not turn.native or not (calls or turn.reasoning_dropped):
+        opens = self._opens(turn)
+        if not turn.native or not (calls or turn.reasoning_dropped or not opens):
             return turn.native
         content = json_values.decode(turn.native)
         parts = _parts_of(content)
-        changed = False
+        changed = not opens and bool(self._unseal(content))
         functions = [call for call in calls if call.kind == "function"]
         for call in calls:
             if call.kind != "function":
@@ -286,6 +322,40 @@ class GeminiEncoder:
         if not content["parts"]:
             return b""
         return encode(content) if changed else turn.native
+
+    def _opens(self, turn: AssistantTurn) -> bool:
+        """Whether the signatures of a turn are good where it is sent: they fail with another model,
+        and at another host (rule OR3).
+        """
+        origin, destination = turn.origin, self.said.destination
+        if origin is not None and origin.host == destination.host:
+            return origin.model == destination.model or destination.is_of_same_model(turn)
+        return destination.is_of_same_model(turn)
+
+    def _unseal(self, content: Any) -> bytes:
+        """Take the signatures out of a content of another model's or host's, which is changed, and
+        give its bytes; empty if it has none.
+        """
+        has_any = False
+        for part in _parts_of(content):
+            key = key_of(part, "thoughtSignature")
+            if part.get(key) in (None, FOREIGN_SIGNATURE):
+                continue
+            del part[key]
+            if not has_any and self._dialect.placeholder and field(part, "functionCall"):
+                part[key] = FOREIGN_SIGNATURE
+            has_any = True
+        if not has_any:
+            return b""
+        self.said.unread.append(
+            tell_left_out(
+                self.said.destination,
+                self.said.turns,
+                "thought signatures",
+                "sealed for the model and the host that said it",
+            )
+        )
+        return encode(content)
 
     def _translate(self, turn: AssistantTurn) -> list[dict[str, Any]]:
         """What another API's answer says, as parts of this one (rule R2)."""

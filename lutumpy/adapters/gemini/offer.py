@@ -80,7 +80,9 @@ def _render(spec: ToolSpec) -> bytes:
     return data
 
 
-def calling_config(offer: ToolOffering, strict: bool) -> dict[str, Any] | None:
+def calling_config(
+    offer: ToolOffering, strict: bool, declared: ToolOffering | None = None
+) -> dict[str, Any] | None:
     """The `functionCallingConfig` of a request, or `None` where leaving it out says the same.
 
     The API has no switch for parallel calls, so an offer that wants one call at most says nothing
@@ -90,12 +92,17 @@ def calling_config(offer: ToolOffering, strict: bool) -> dict[str, Any] | None:
         offer: The offer.
         strict: Hold calls to their schemas where tools leave it open: the mode VALIDATED, which is
             the API's nearest to strict tools.
+        declared: The tools that the request has in place of the offer's, where they are to stay
+            the same.
 
     Raises:
         InvalidToolConstraints: a call is required, and nothing is offered that could be called.
     """
     names = [spec.name for spec in offer.specs]
-    narrowed = offer.stable_specs is not None and len(names) < len(offer.stable_specs)
+    listed = offer.specs if declared is None else declared.specs
+    if declared is None and offer.stable_specs is not None:
+        listed = offer.stable_specs
+    narrowed = len(names) < len(listed)
     sent = [TOOL_NAMES.of_offered(name) for name in names] if narrowed else []
     if offer.mode == "specific":
         if offer.forced not in names:

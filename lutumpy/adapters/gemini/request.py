@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
+from lutumpy.adapters.destination import destination_of
 from lutumpy.adapters.gemini.decode import API
-from lutumpy.adapters.gemini.encode import GeminiEncoder, dialect_of
+from lutumpy.adapters.gemini.encode import Dialect, GeminiEncoder, dialect_of
 from lutumpy.adapters.gemini.offer import calling_config, tool_entry
+from lutumpy.adapters.narrowing import declared_tools
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.settings_keeper import record_settings
@@ -62,23 +65,42 @@ def request_fields(
         if not thinking:
             settings["thinkingConfig"] = {"thinkingLevel": record.effort}
     own: dict[str, Any] = {"generationConfig": settings} if settings else {}
-    offered = b""
-    if offering is not None:
-        choice = calling_config(offering, bool(strict))
-        offered = tool_entry(offering)
-        if choice is not None and offered:
-            own["toolConfig"] = {"functionCallingConfig": choice}
     if transcript.dropped or transcript._state.open:
         transcript.refuse_unready()
-    encoder = encoder_of(transcript, model)
-    record_settings(record, encoder.in_force, offering)
+    dialect, key, make_encoder = encoding_for(model, record.host)
+    encoder = transcript.encoded(key, make_encoder)
+    said = encoder.said
+    declared = offering
+    if dialect.narrows and not (offering is not None and offering.deferred):
+        declared, said = declared_tools(encoder, transcript, offering, record)
+    else:
+        record_settings(record, said.in_force, offering)
+    has_own = offering is not None and bool(offering.specs)
+    is_json = _asks_for_json(_merged(own.get("generationConfig"), extra, "generationConfig"))
+    if is_json and not has_own and _refuses_tools_beside_json(model):
+        declared = offering  # those that aren't offered can't stay declared this once
+    offered = b""
+    if declared is not None:
+        asked = ToolOffering() if offering is None else offering
+        choice = calling_config(asked, bool(strict), None if declared is offering else declared)
+        offered = tool_entry(declared)
+        if choice is not None and offered:
+            own["toolConfig"] = {"functionCallingConfig": choice}
     fields: Fields = {}
     if system := encoder.system():
         fields["systemInstruction"] = system
     contents = encoder.contents()
     requested = {name: without_unset(_merged(own.get(name), extra, name)) for name in _OBJECTS}
-    if offered:
-        _check_json(model, requested["generationConfig"])
+    if offered and is_json and _refuses_tools_beside_json(model):
+        raise InvalidToolConstraints(
+            f"{model} refuses tools beside an answer in JSON, which Gemini 3 and later take; "
+            'structured="tool" asks for the value by a tool'
+        )
+    head = {"tools": offered, "system": encoder.system_place}
+    permanent = len(contents) if encoder.permanent is None else encoder.permanent
+    for turn, what, why in said.unread:
+        record.leave_out(turn, what, why)
+    record.compare(transcript.sent_requests, head, said.rewrites, contents, permanent)
     for name, value in requested.items():
         if value is not None and value is not UNSET:
             fields[name] = encode(value)
@@ -133,25 +155,30 @@ def _tools(offered: bytes, requested: Any) -> bytes:
     return b"[" + b",".join([*([offered] if offered else []), *others]) + b"]"
 
 
-def _check_json(model: str | None, config: Any) -> None:
-    """Refuse functions beside an answer in JSON, where the model is known to refuse them (C9).
+def _asks_for_json(config: Any) -> bool:
+    return bool(config) and field(config, "responseMimeType") == "application/json"
 
-    Raises:
-        InvalidToolConstraints: it is older than Gemini 3.
-    """
+
+def _refuses_tools_beside_json(model: str | None) -> bool:
+    """Whether functions beside an answer in JSON are known to be refused (C9)."""
     known = generation(model)
-    is_json = field(config, "responseMimeType") == "application/json"
-    if is_json and known is not None and known < (3, 0):
-        raise InvalidToolConstraints(
-            f"{model} refuses tools beside an answer in JSON, which Gemini 3 and later take; "
-            'structured="tool" asks for the value by a tool'
-        )
+    return known is not None and known < (3, 0)
 
 
 def encoder_of(transcript: Transcript, model: str | None) -> GeminiEncoder:
     """The encoded form of a transcript, as a model takes it; see `GeminiEncoder`."""
+    _, key, make_encoder = encoding_for(model, None)
+    return transcript.encoded(key, make_encoder)
+
+
+@lru_cache(maxsize=256)
+def encoding_for(
+    model: str | None, host: str | None
+) -> tuple[Dialect, str, Callable[[], GeminiEncoder]]:
+    """What a model takes, the key that a transcript keeps its encoded form under, and what makes
+    one; worked out once for all requests.
+    """
     dialect = dialect_of(model)
-    key = f"{API}:{'p' if dialect.placeholder else ''}{'s' if dialect.signs else ''}"
-    return transcript.encoded(
-        f"{key}{'m' if dialect.shows else ''}", lambda: GeminiEncoder(dialect)
-    )
+    destination = destination_of(host, model)
+    flags = "".join([str(int(flag)) for flag in dialect])
+    return dialect, f"{API}:{flags}{destination.key}", partial(GeminiEncoder, dialect, destination)

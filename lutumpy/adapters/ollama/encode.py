@@ -64,7 +64,7 @@ class _Sent(NamedTuple):
 class OllamaEncoder:
     """The encoded form of a transcript for this API."""
 
-    __slots__ = ("_calls", "_last", "_messages", "in_force")
+    __slots__ = ("_calls", "_last", "_messages", "in_force", "permanent")
 
     def __init__(self) -> None:
         self._messages: list[bytes] = []
@@ -73,6 +73,8 @@ class OllamaEncoder:
         self._calls: dict[str, _Sent] = {}
         # What stands last: "nothing" to answer, something "open" to answer, or a "turn".
         self._last: str = "nothing"
+        # How many messages stand before the first item that is for one request; `None` for all.
+        self.permanent: int | None = None
 
     def copy(self) -> OllamaEncoder:
         twin = OllamaEncoder()
@@ -80,11 +82,14 @@ class OllamaEncoder:
         twin._messages = self._messages.copy()
         twin._calls = self._calls.copy()
         twin._last = self._last
+        twin.permanent = self.permanent
         return twin
 
     def add(self, item: Item) -> None:
         before = len(self._messages)
         if isinstance(item, Message):
+            if item.ephemeral and self.permanent is None:
+                self.permanent = before
             self._add_message(item)
             # A system message alone is nothing to answer, but after a turn it is.
             is_open = self._last == "turn" or item.role in ("user", "assistant")

@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.ollama.encode import encoder_of
 from lutumpy.adapters.ollama.offer import check_choice, tool_array
-from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.tool_specs import ToolOffering
@@ -52,12 +52,16 @@ def request_fields(
         transcript.refuse_unready()
     encoder = encoder_of(transcript)
     record_settings(record, encoder.in_force, offer)
-    fields: Fields = {"messages": encoder.messages()}
+    messages = encoder.messages()
+    fields: Fields = {"messages": messages}
     if offer is not None:
         check_choice(offer)
         if tools := tool_array(offer):
             _check_format(extra)
             fields["tools"] = tools
+    permanent = len(messages) if encoder.permanent is None else encoder.permanent
+    head = {"tools": fields.get("tools", b"")}
+    record.compare(transcript.sent_requests, head, NO_REWRITES, messages, permanent)
     options: dict[str, Any] = {}
     if temperature is not None:
         options["temperature"] = temperature

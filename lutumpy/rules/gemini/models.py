@@ -36,6 +36,15 @@ def signs_calls(model: str | None) -> bool | None:
     return None if known is None else known >= (3, 0)
 
 
+def takes_allowed_names(model: str | None) -> bool:
+    """Whether the choice of a request may name the functions that may be called while words stay
+    possible (the mode VALIDATED): from Gemini 2.5 on [documentation: "Function calling"]; not for
+    a model of which nothing is known.
+    """
+    known = generation(model)
+    return known is not None and known >= (2, 5)
+
+
 def is_misspelled(model: str | None) -> bool:
     """Whether a name begins like a Gemini model's and goes on in words that none has."""
     found = _NAME.match(bare_name(model))

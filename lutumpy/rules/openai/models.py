@@ -22,6 +22,7 @@ __all__ = [
     "allowed_tools_may_name_appended",
     "binds_reasoning",
     "check_model_parameters",
+    "is_known",
     "refuses_allowed_appended",
     "refuses_configuration_update",
     "takes_additional_tools",
@@ -92,8 +93,12 @@ def takes_additional_tools(model: str | None, host: str | None = HOST) -> bool:
         host: The authority that the request goes to; with `None`, or one that isn't known, nothing
             is taken for granted.
     """
-    is_known = version(model) is not None or bool(_OTHERS.match(model or ""))
-    return host == HOST and is_known
+    return host == HOST and is_known(model)
+
+
+def is_known(model: str | None) -> bool:
+    """Whether a name is one of the vendor's own models."""
+    return version(model) is not None or _OTHERS.match(model or "") is not None
 
 
 def takes_async_tools(model: str | None, host: str | None = HOST) -> bool:

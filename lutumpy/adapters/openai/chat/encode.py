@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of
+from lutumpy.adapters.narrowing import CHOICE, declared_tools
 from lutumpy.adapters.openai.chat.elsewhere import (
     REASONING_FIELDS,
     add_reasoning,
@@ -45,19 +46,22 @@ from lutumpy.adapters.openai.history_encoder import (
 )
 from lutumpy.adapters.openai.offer import TextShape, offer_fields
 from lutumpy.adapters.openai.parts import chat_part, cut_output
-from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
+from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
 from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
+from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.call_ids import CALL_ID_RULES, CallIds
-from lutumpy.rules.host_facts import HostFacts
+from lutumpy.rules.host_facts import HOST_FACTS, HostFacts
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
+from lutumpy.rules.openai.models import is_known
 from lutumpy.rules.openai.tool_settings import CHAT_TOOL_SETTINGS
 
 if TYPE_CHECKING:
@@ -93,19 +97,31 @@ def chat_fields(
     """The fields of a request without `model`, as ready JSON by name."""
     if transcript.dropped or transcript._state.open:
         transcript.refuse_unready()
-    host, key, make_encoder = encoding_for(call_ids, record.host, record.model, host)
+    facts, narrows, key, make_encoder = encoding_for(call_ids, record.host, record.model, host)
     encoder = transcript.encoded(key, make_encoder)
-    in_force = encoder.in_force
-    is_same = offer is in_force.same_as and record.output is in_force.output
-    if not is_same or record.effort != in_force.effort:
-        record_settings(record, in_force, offer)
+    said = encoder.said
+    asked, declared = offer, None
+    if narrows and not (offer is not None and offer.deferred):
+        declared, said = declared_tools(encoder, transcript, offer, record)
+        if declared is offer:
+            declared = None
+        elif offer is None:
+            asked = ToolOffering()
+    else:
+        in_force = encoder.in_force
+        is_same = offer is in_force.same_as and record.output is in_force.output
+        if not is_same or record.effort != in_force.effort:
+            record_settings(record, in_force, offer)
     fields: Fields = {"messages": encoder.answerable()}
     text_shape: TextShape | None = None
-    if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
+    has_text_tools = (offer is not None and offer.has_text_tools) or (
+        declared is not None and declared.has_text_tools
+    )
+    if has_text_tools and takes_custom_tools(custom_tools, model):
         text_shape = spell_text_tool
     beside = choices_of(extra) if extra and "tools" in extra else ()
     tools = offer_fields(
-        offer,
+        asked,
         API,
         spell_tool,
         check_spelled,
@@ -115,6 +131,7 @@ def chat_fields(
         CHAT_TOOL_SETTINGS,
         spell_allowed,
         beside,
+        declared,
     )
     if tools:
         if model is not None:
@@ -123,10 +140,10 @@ def chat_fields(
     if temperature is not None:
         fields["temperature"] = encode(temperature)
     if max_output_tokens is not None:
-        fields[host.limit_name] = encode(max_output_tokens)
+        fields[facts.limit_name] = encode(max_output_tokens)
     if stream:
         fields["stream"] = b"true"
-        if host.stream_options:
+        if facts.stream_options:
             fields["stream_options"] = b'{"include_usage":true}'
     if record.effort is not None:
         fields["reasoning_effort"] = encode(record.effort)
@@ -135,7 +152,7 @@ def chat_fields(
     kept = len(entries) if encoder.permanent is None else encoder.permanent
     for turn, what, why in encoder.left_out:
         record.leave_out(turn, what, why)
-    record.compare(transcript.sent_requests, head, NO_REWRITES, entries, kept)
+    record.compare(transcript.sent_requests, head, said.rewrites, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields
@@ -143,16 +160,17 @@ def chat_fields(
 
 def chat_encoder(transcript: Transcript, call_ids: CallIds | None) -> ChatEncoder:
     """The transcript in its encoded form, for a host with this rule about call ids."""
-    _, key, make_encoder = encoding_for(call_ids, None, None, None)
+    _, _, key, make_encoder = encoding_for(call_ids, None, None, None)
     return transcript.encoded(key, make_encoder)
 
 
 @lru_cache(maxsize=256)
 def encoding_for(
     call_ids: CallIds | None, host: str | None, model: str | None, facts: HostFacts | None
-) -> tuple[HostFacts, str, Callable[[], ChatEncoder]]:
-    """The facts of a host, the key that a transcript keeps its encoded form for it under, and what
-    makes one; worked out once for all requests.
+) -> tuple[HostFacts, bool, str, Callable[[], ChatEncoder]]:
+    """The facts of a host, whether tools are narrowed there by the choice, the key that a
+    transcript keeps its encoded form for it under, and what makes one; worked out once for all
+    requests.
 
     Args:
         call_ids: The rule about call ids; that of the host if omitted.
@@ -163,7 +181,11 @@ def encoding_for(
     destination = destination_of(host, model, facts)
     ids = call_ids or destination.facts.call_ids
     key = f"{API}:{ids or ''}{destination.key}"
-    return destination.facts, key, partial(ChatEncoder, ids, destination)
+    known = destination.facts
+    # The vendor's own host serves models of other names, too, of which nothing is known.
+    is_vendors = known is HOST_FACTS["openai"] or known is HOST_FACTS["azure"]
+    narrows = known.allowed_tools and (is_known(model) or not is_vendors)
+    return known, narrows, key, partial(ChatEncoder, ids, destination, narrows)
 
 
 def checked_call_ids(call_ids: Any) -> CallIds | None:
@@ -188,14 +210,21 @@ class ChatEncoder(HistoryEncoder):
             they may come from another host. `None` if the host isn't known: then these go back as
             they came, however long they are.
         destination: Who gets the requests.
+        narrows: The choice of a request says which of its tools may be called.
+
+    Attributes:
+        said: What turns have recorded of settings, and which tools stay declared.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "_narrows", "said")
 
     api = API
 
     def __init__(
-        self, call_ids: CallIds | None = None, destination: Destination = ANYWHERE
+        self,
+        call_ids: CallIds | None = None,
+        destination: Destination = ANYWHERE,
+        narrows: bool = False,
     ) -> None:
         rule = CALL_ID_RULES[call_ids or "openai"]
         if call_ids is None:
@@ -207,12 +236,33 @@ class ChatEncoder(HistoryEncoder):
         super().__init__(rule, own_limit, destination)
         # An assistant's message with more calls than one may have. It waits for the results.
         self._held: dict[str, Any] | None = None
+        self._narrows = narrows
+        self.said: SaidSettings = SaidSettings(CHOICE)
+        self.in_force: SettingsInForce = self.said.in_force
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last answer wants to go on: none does on this API."""
+        return False
 
     def copy(self) -> Self:
         """An independent copy, to encode items that don't stay in the transcript."""
         twin = super().copy()
-        twin._held = self._held
+        twin._held, twin._narrows, twin.said = self._held, self._narrows, self.said
+        if self._narrows:
+            twin.said = self.said.copy()
+            twin.in_force = twin.said.in_force
         return twin
+
+    def _take_settings(self, settings: TurnSettings) -> None:
+        if self._narrows:
+            self.said.turns = self.turns
+            self.said.take(settings, self.entries)
+        else:
+            self.in_force.apply(settings)
+
+    def leave_out(self, count: int) -> None:
+        """Nothing: no reasoning of this API is bound to anything."""
 
     def _encode_message(self, message: Message) -> None:
         parts = message.parts

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lutumpy.adapters.authority import host_of
 from lutumpy.adapters.gemini.decode import API, decode_response, is_response
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.names import TOOL_NAMES
@@ -23,7 +24,7 @@ from lutumpy.adapters.sdk_body import (
     history_list,
     join_body,
 )
-from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel, host_of
+from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import TurnOptions
 from lutumpy.core.output_spec import OutputSpec

@@ -102,6 +102,7 @@ def chat_fields(
     said = encoder.said
     asked, declared = offer, None
     if narrows and not (offer is not None and offer.deferred):
+        said.turns = encoder.turns  # it is told by turn where tools have changed
         declared, said = declared_tools(encoder, transcript, offer, record)
         if declared is offer:
             declared = None

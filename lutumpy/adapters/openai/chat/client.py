@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
-from lutumpy.adapters.openai.chat.encode import (
+from lutumpy.adapters.openai.chat.request import (
     API,
     CallIds,
     chat_encoder,

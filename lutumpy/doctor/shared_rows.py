@@ -9,9 +9,12 @@ from lutumpy.errors import Problem
 
 __all__ = [
     "CACHED_PREFIX",
+    "CUTTING_IS_LEFT",
     "ENCODING",
+    "FILES_ARE_LEFT",
     "LIST_IS_LEFT",
     "NESTING",
+    "ONLY_MESSAGE_IS_LEFT",
     "REASONING_BOUND",
     "REQUEST_IS_LEFT",
 ]
@@ -47,6 +50,15 @@ LIST_IS_LEFT = (
     "a text or a number among the messages doesn't show who said it; an empty list can't be filled"
 )
 """What is left of a broken list of messages."""
+
+FILES_ARE_LEFT = "files that have to be converted first"
+"""What is left of files whose type the API doesn't take."""
+
+ONLY_MESSAGE_IS_LEFT = "the only message, if it is empty"
+"""What is left of messages without content."""
+
+CUTTING_IS_LEFT = "only the program knows what may be cut"
+"""Why nothing is done about what is too long."""
 
 REQUEST_IS_LEFT = (
     "repairs don't touch the request's `tools`, and the messages don't show what should be declared"

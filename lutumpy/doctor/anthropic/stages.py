@@ -50,8 +50,11 @@ from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.mending import replace_characters
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
+    CUTTING_IS_LEFT,
+    FILES_ARE_LEFT,
     LIST_IS_LEFT,
     NESTING,
+    ONLY_MESSAGE_IS_LEFT,
     REASONING_BOUND,
     REQUEST_IS_LEFT,
 )
@@ -139,7 +142,7 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("contents", mend_content),
         repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "anthropic.block": Mending(
         _CONVERT,
@@ -161,15 +164,15 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.image_type": Mending(
         one_by_one("media", mend_media_type),
         repairs=("set_field",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
     "anthropic.image_size": Mending(left="the program has to make the image smaller"),
     "anthropic.document_type": Mending(
         one_by_one("media", mend_media_type),
         repairs=("set_field", "set_content"),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
-    "anthropic.document_size": Mending(left="only the program knows what may be cut"),
+    "anthropic.document_size": Mending(left=CUTTING_IS_LEFT),
     "anthropic.tool_use_input": Mending(
         one_by_one("call fields", mend_input), repairs=("wrap_arguments",)
     ),
@@ -226,7 +229,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.empty_user": Mending(
         one_by_one("empty messages", drop_empty_user),
         repairs=("drop_empty",),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "anthropic.unique_ids": CALLS.shared_id,
     "anthropic.reused_id": CALLS.reused_id,

@@ -51,8 +51,10 @@ from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
     ENCODING,
+    FILES_ARE_LEFT,
     LIST_IS_LEFT,
     NESTING,
+    ONLY_MESSAGE_IS_LEFT,
     REASONING_BOUND,
 )
 from lutumpy.rules.bedrock.catalogue import RULES
@@ -132,12 +134,12 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("contents", mend_content),
         repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "converse.empty_content": Mending(
         one_by_one("empty messages", drop_empty_message),
         repairs=("drop_empty",),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "converse.block": Mending(
         _CONVERT,
@@ -181,12 +183,12 @@ _MENDINGS: Mapping[str, Mending] = {
     "converse.image_type": Mending(
         one_by_one("media", mend_image_format),
         repairs=("set_field",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
     "converse.document_type": Mending(
         one_by_one("media", mend_document_format),
         repairs=("set_field",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
     "converse.document_name": Mending(
         one_by_one("media", mend_document_name), repairs=("set_field",), although_unsure=True

@@ -43,7 +43,12 @@ from lutumpy.doctor.gemini.contents import (
 from lutumpy.doctor.gemini.order import mend_order, mend_repeated_ids, move_beside_results
 from lutumpy.doctor.gemini.pairing import mend_pairing, mend_sides, mend_start
 from lutumpy.doctor.gemini.spelling import SPELLING
-from lutumpy.doctor.shared_rows import CACHED_PREFIX, ENCODING, NESTING
+from lutumpy.doctor.shared_rows import (
+    CACHED_PREFIX,
+    ENCODING,
+    FILES_ARE_LEFT,
+    NESTING,
+)
 from lutumpy.rules.gemini.catalogue import RULES
 
 __all__ = ["ROWS", "SPELLING", "STAGES"]
@@ -137,7 +142,7 @@ _MENDINGS: Mapping[str, Mending] = {
     "gemini.media_type": Mending(
         one_by_one("fields", mend_media_type),
         repairs=("set_field",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
     "gemini.file_address": Mending(left="what stands behind an address isn't known here"),
     "gemini.signature_bytes": Mending(

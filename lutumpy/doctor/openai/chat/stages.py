@@ -41,9 +41,12 @@ from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.media import mend_chat_media
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
+    CUTTING_IS_LEFT,
     ENCODING,
+    FILES_ARE_LEFT,
     LIST_IS_LEFT,
     NESTING,
+    ONLY_MESSAGE_IS_LEFT,
     REQUEST_IS_LEFT,
 )
 from lutumpy.rules.openai.chat.catalogue import RULES
@@ -104,7 +107,7 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("contents", mend_message_content),
         repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "chat.parts": Mending(
         _CONVERT,
@@ -120,14 +123,14 @@ _MENDINGS: Mapping[str, Mending] = {
     "chat.image_type": Mending(
         one_by_one("media", mend_chat_media),
         repairs=("set_content",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
     "chat.file_data": Mending(
         one_by_one("media", mend_chat_media),
         repairs=("set_content",),
         left="files that have to be converted or transcribed first",
     ),
-    "chat.part_length": Mending(left="only the program knows what may be cut"),
+    "chat.part_length": Mending(left=CUTTING_IS_LEFT),
     "chat.tool_calls": Mending(
         _CONVERT,
         one_by_one("call lists", split_calls),

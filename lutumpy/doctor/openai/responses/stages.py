@@ -39,8 +39,11 @@ from lutumpy.doctor.openai.responses.reasoning import ReasoningTies, mend_reason
 from lutumpy.doctor.openai.responses.spelling import SPELLING
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
+    CUTTING_IS_LEFT,
     ENCODING,
+    FILES_ARE_LEFT,
     NESTING,
+    ONLY_MESSAGE_IS_LEFT,
     REASONING_BOUND,
     REQUEST_IS_LEFT,
 )
@@ -133,7 +136,7 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("contents", mend_item_content),
         repairs=("drop_empty", "set_content", "convert_message", "set_role"),
-        left="the only message, if it is empty",
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "responses.parts": Mending(
         _CONVERT,
@@ -144,9 +147,9 @@ _MENDINGS: Mapping[str, Mending] = {
     "responses.image_type": Mending(
         one_by_one("media", mend_responses_media),
         repairs=("set_content",),
-        left="files that have to be converted first",
+        left=FILES_ARE_LEFT,
     ),
-    "responses.part_length": Mending(left="only the program knows what may be cut"),
+    "responses.part_length": Mending(left=CUTTING_IS_LEFT),
     "responses.file_data": Mending(
         one_by_one("media", mend_responses_media), repairs=("set_content",), left=_AUDIO_IS_LEFT
     ),

@@ -183,7 +183,7 @@ class Session(Ledger):
 
     @property
     def head(self) -> Head:
-        """Where it stands; equal heads mean equal committed content. It costs the same however
+        """Its position; equal heads mean equal committed content. It costs the same however
         long the conversation is.
         """
         return self.transcript.head
@@ -270,7 +270,7 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
-            provider: What single APIs are told of tools in this turn, by the tool and the API's
+            provider: Settings of tools for single APIs in this turn, by the tool and the API's
                 name, such as `defer_loading`.
             prefix_stable: `True` sends the same tools whatever `available` says; see
                 `Toolset.offer`.
@@ -383,7 +383,7 @@ class Session(Ledger):
             require: Whether it must call one.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
-            provider: What single APIs are told of tools in this turn, by the tool and the API's
+            provider: Settings of tools for single APIs in this turn, by the tool and the API's
                 name, such as `defer_loading`.
             prefix_stable: `True` sends the same tools whatever `available` says; see
                 `Toolset.offer`.

@@ -47,7 +47,7 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 
 
 class Toolset(BaseToolset, Generic[C]):
-    """Base of toolsets: a class whose members are made by `tool()` and `nested()`.
+    """Base of toolsets: a class whose members come from `tool()` and `nested()`.
 
     `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a
     checker can prove that every tool is handled. The class builder refuses a union that doesn't
@@ -177,7 +177,7 @@ class Toolset(BaseToolset, Generic[C]):
             describe: Other descriptions for this turn; those of tools that are not offered are
                 ignored.
             parallel: `False` asks the provider for at most one call.
-            provider: What single APIs are told of tools in this turn, by the tool and the API's
+            provider: Settings of tools for single APIs in this turn, by the tool and the API's
                 name. It wins over what was declared, key by key; that of tools that are not offered
                 is ignored.
             prefix_stable: `True` keeps the cached beginning of the prompt over turns that differ in

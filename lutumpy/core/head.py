@@ -1,4 +1,4 @@
-"""Where a conversation stands, in two values."""
+"""The position of a conversation, in two values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Head"]
 
 
 class Head(NamedTuple):
-    """Where a conversation stands. Equal heads mean equal committed content.
+    """The position of a conversation. Equal heads mean equal committed content.
 
     Attributes:
         items: How many items are committed; ephemeral messages don't count.

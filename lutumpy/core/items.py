@@ -333,12 +333,12 @@ class AssistantTurn:
             order of the request. They are kept and never sent. Messages names a block by its
             `path`, `messages.{i}.content.{j}` of the request's body, Responses a reasoning item by
             its `id`; both say the `reason`, and an unknown `type` is to be ignored.
-        origin: Who said it: API, host and model. `None` where the turn was made by hand.
-        settings: What its request said anew of tools, output format and effort; `None` for nothing.
+        origin: Where it came from: API, host and model. `None` where it was built by hand.
+        settings: What its request changed of tools, output format and effort; `None` for nothing.
         prefix: What its request changed of what was sent before, and what that cost; `None` where
             the request isn't known. It isn't dumped.
 
-    Turns are equal if the same was said: the last three don't count.
+    Turns are equal if their content is: the last three don't count.
     """
 
     api: str

@@ -120,8 +120,8 @@ class Model(Protocol):
     """Something that answers a transcript: an adapter, the scripted model, or a wrapper of one.
 
     Three members are optional. `structured` says how it is asked for typed values (`native` if it
-    is missing). `takes_forced_choice(extra)` says whether it can be made to call a tool (yes if it
-    is missing). `defers_tools` says whether its API keeps tools out of the prompt until a search
+    is missing). `takes_forced_choice(extra)` says whether it can be forced to call a tool (yes if
+    it is missing). `defers_tools` says whether its API keeps tools out of the prompt until a search
     has found them (no if it is missing).
     """
 

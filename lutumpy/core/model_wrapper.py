@@ -116,7 +116,7 @@ class ModelWrapper:
         return bool(getattr(self.model, "defers_tools", False))
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
-        """Whether the model can be made to call a tool."""
+        """Whether the model can be forced to call a tool."""
         ask = getattr(self.model, "takes_forced_choice", None)
         return ask is None or bool(ask(extra))
 

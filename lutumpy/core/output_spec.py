@@ -17,7 +17,7 @@ class OutputSpec:
     Attributes:
         name: A name for it, as the wires want one.
         schema: Its JSON Schema, an object at the root.
-        description: What the model is told of it beside the schema; empty for nothing.
+        description: What the model sees of it beside the schema; empty for nothing.
         strict: Whether the provider should hold the model to the schema: asked for, refused, or
             left open, and then where the schema has a strict form.
     """

@@ -288,7 +288,7 @@ class Transcript(ItemStore):
 
     @property
     def head(self) -> Head:
-        """Where it stands: equal heads mean equal committed content."""
+        """Its position: equal heads mean equal committed content."""
         return self.digests().head()
 
     @property

@@ -104,7 +104,7 @@ class Complete(Generic[O_co]):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The call is not run; the model is told why."""
+    """The call is not run; the model sees the reason."""
 
     reason: str
 
@@ -117,7 +117,7 @@ class Hold:
     again, in another process too.
 
     Attributes:
-        reason: What the person is told.
+        reason: The reason that the person sees.
     """
 
     reason: str = ""

@@ -79,7 +79,7 @@ class Held(NamedTuple):
 
     Attributes:
         call: The call as it was when the hook held it. Nobody else has its input.
-        reason: What the person is told.
+        reason: The reason that the person sees.
         source: Who holds it: `hook` or `policy`.
         by: The name of the hook.
         position: Its place among the hooks of the call, from 0.

@@ -45,7 +45,7 @@ _DOUBTFUL = frozenset({"unknown", "tool_calls"})
 
 @dataclass(frozen=True, slots=True)
 class LoopResult(Generic[V_co]):
-    """How a loop ended. Everything that was said and done is in the session.
+    """How a loop ended. The whole conversation is in the session.
 
     Attributes:
         text: What the model wrote in its last turn; may be empty where that turn called tools.

@@ -78,7 +78,7 @@ class LoopOptions(TypedDict, Generic[TS], total=False):
             that must call a tool can never answer.
         describe: Other descriptions, for all requests; they win over those of hooks.
         parallel: `False` asks for at most one call in each answer; `True` by default.
-        provider: What single APIs are told of tools, by the tool and the API's name, for all
+        provider: Settings of tools for single APIs, by the tool and the API's name, for all
             requests.
         prefix_stable: `True` sends the same tools whatever `available` says; see `Toolset.offer`.
         temperature: Sampling temperature.
@@ -214,7 +214,7 @@ class LoopSettings:
 
     @property
     def dispatcher(self) -> Dispatcher[Any]:
-        """What runs the calls: `dispatch`, or the one that was made for the toolset."""
+        """What runs the calls: `dispatch`, or one built for the toolset."""
         assert self.dispatch is not None
         return self.dispatch
 

@@ -220,7 +220,7 @@ if TYPE_CHECKING:
             require: Whether it must call one; it may, if omitted.
             describe: Other descriptions for this turn.
             parallel: `False` asks for at most one call.
-            provider: What single APIs are told of tools in this turn, by the tool and the API's
+            provider: Settings of tools for single APIs in this turn, by the tool and the API's
                 name.
             prefix_stable: `True` sends the same list of tools whatever `available` says, and
                 narrows it beside the list, where the API can do that; see `Toolset.offer`.

@@ -105,7 +105,7 @@ class OpenRound(Generic[C_co]):
     def continue_suggestion(self) -> str | None:
         """Why another request is needed after the commit; `None` if there are no issues.
 
-        The library answers issues, and the model has to be told what was wrong.
+        The library answers issues, and the model has to see what was wrong.
         """
         if not self.issues:
             return None

@@ -45,7 +45,7 @@ class OutputSchema:
         schema: JSON Schema of any value. Its draft is that of its `$schema`, 2020-12 where it has
             none. It is copied. One that isn't an object's is sent as `{"value": ...}`, as types
             are.
-        description: What the model is told of the value, beside the schema.
+        description: What the model sees of the value, beside the schema.
         strict: Whether the provider should hold the model to the schema; `None` leaves it to the
             adapter, which does where the schema has a strict form.
 

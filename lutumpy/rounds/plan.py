@@ -37,7 +37,7 @@ C_co = TypeVar("C_co", bound=BaseToolCall, default=BaseToolCall, covariant=True)
 class ToolRoundPlan(OpenRound[C_co]):
     """A round whose calls are decided: execute `pending` and `commit` their results, or `discard`.
 
-    Plans are made by `apply_hooks`, by `decide` of another plan, and by `resume` of a dump.
+    Plans come from `apply_hooks`, from `decide` of another plan, and from `resume` of a dump.
 
     Attributes:
         pending: The calls to execute, edits applied, in the order of the answer.
@@ -111,7 +111,7 @@ class ToolRoundPlan(OpenRound[C_co]):
             verify: Keys by id. With it, a dump that is unsigned, or signed with another key, is
                 refused. Without it, only accidents are noticed.
             drift: What becomes of calls whose tools are others now: `refuse` refuses the dump;
-                `reject` makes them issues, so that the model is told that the tool changed.
+                `reject` makes them issues, so that the model sees that the tool changed.
             counted: Whether the session knows of the answer: what it cost, and that ephemeral
                 messages have served. Not so in a session that was saved before the request.
 

@@ -21,7 +21,7 @@ class ToolRound(OpenRound[C_co]):
     """The calls of one answer: execute them and `commit` the results, or `discard` the round.
 
     Hooks may decide about the calls first (`apply_hooks`). The round is open until then. If it is
-    garbage-collected while it is open, a `ResourceWarning` is emitted. Rounds are made by reading
+    garbage-collected while it is open, a `ResourceWarning` is emitted. Rounds come from reading
     an answer, as `ToolTurn.collect` and `Offer.read` do.
 
     Attributes:

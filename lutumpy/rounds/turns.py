@@ -305,7 +305,7 @@ class ToolTurn(_Turn[C, W]):
 class TextTurn(_Turn[BaseToolCall, W], Generic[W]):
     """A turn without tools, not sent yet. Every `collect` makes a request of its own.
 
-    A model that calls a tool all the same is told that there is none: the calls are answered and
+    A model that calls a tool all the same gets an error result: the calls are answered and
     committed with the turn. Make one with `Session.text_turn` or `Session.structured_turn`.
     """
 

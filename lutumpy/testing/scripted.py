@@ -61,7 +61,7 @@ class ScriptedModel:
             the API's own JSON; a list of stream events, a `Failure` among them breaking the stream
             there; or a function that is given the API and the request's body and returns one of
             these.
-        api: Which API it stands for, as `lutumpy.apis.api_names` lists them; Chat Completions when
+        api: Which API it simulates, as `lutumpy.apis.api_names` lists them; Chat Completions when
             left out.
         model: The model's name in requests and answers.
         structured: How a structured turn asks for its value, as for the adapters.

@@ -24,7 +24,7 @@ class Manifest:
     Attributes:
         name: The name of the tool.
         version: What the manifest says of the program's version.
-        description: What the model is told.
+        description: What the model sees.
         risk_tier: How much harm the tool can do.
         human_approval: Whether a person has to approve each call.
         timeout: Seconds for one run; at most those of the caller.

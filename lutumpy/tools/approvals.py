@@ -43,7 +43,7 @@ class ApprovalRequest(BaseToolCall):
     Args:
         metadata: The call.
         server_label: The label of the server.
-        origin: Where in the conversation it stands.
+        origin: Its place in the conversation.
 
     Raises:
         ValueError: the arguments are not a JSON object.

@@ -60,7 +60,7 @@ class BaseToolCall:
         input: The validated input.
         selector: Which tool of the toolset it calls.
         repairs: What was decoded a second time to make the arguments fit (rule C5); usually empty.
-        origin: Where in the conversation it stands; `None` for a call from `Toolset.parse`.
+        origin: Its place in the conversation; `None` for a call from `Toolset.parse`.
         key: Its idempotency key, if that was fixed before: a call of a plan or a ticket that was
             loaded. Else the executor makes one (rule P9).
         equal_to: For such a call, the text that is the same for equal calls.
@@ -285,7 +285,7 @@ class HandledTool(Generic[I, O]):
         metadata: The call.
         input: The input as it was when the decision fell.
         output: The answer.
-        selector: Which tool it called; `None` where it was made by hand without one.
+        selector: Which tool it called; `None` where it was built by hand without one.
     """
 
     metadata: ToolMetadata
@@ -329,7 +329,7 @@ class ToolCallIssue:
     Attributes:
         metadata: Call id, tool name and arguments as the model wrote them.
         reason: What is wrong (rule C2).
-        detail: What the model is told: fields and messages.
+        detail: What the model sees: fields and messages.
         repeat: How often the same tool already failed with the same arguments in this transcript.
     """
 

@@ -135,7 +135,7 @@ def tool_fn(
     Args:
         fn: The function.
         name: What the model calls; the function's name by default.
-        description: What the model is told; by default the docstring's text before its sections.
+        description: What the model sees; by default the docstring's text before its sections.
         options: Those of `ToolOptions`, which describes them: `timeout`, `max_retries`,
             `idempotent`, `effect`, `strict`, `late`, `provider` and `annotations`.
 
@@ -194,7 +194,7 @@ def tool_input(
             `_input` or `_args`.
         output: The type of the result, `None` for nothing; may be left out with `ToolInput[O]`
             only.
-        description: What the model is told; by default the docstring's text before its sections.
+        description: What the model sees; by default the docstring's text before its sections.
         options: Those of `ToolOptions`, which describes them: `timeout`, `max_retries`,
             `idempotent`, `effect`, `strict`, `provider` and `annotations`.
 

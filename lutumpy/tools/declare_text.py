@@ -127,7 +127,7 @@ def text_tool(
         fn: The function. One of its parameters is annotated `str` and takes the text.
         name: What the model calls; the function's name by default.
         format: A `Lark` grammar or a `Regex` that the text has to fit; `None` for any text.
-        description: What the model is told; by default the docstring's text before its sections.
+        description: What the model sees; by default the docstring's text before its sections.
         options: Those of `ToolOptions`, which describes them. `strict` is about the schema of the
             function, where it is sent as one.
 

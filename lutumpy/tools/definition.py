@@ -124,7 +124,7 @@ class ToolOptions:
             `effect="idempotent"`.
         effect: What running the tool again does: `"read"`, `"idempotent"` or `"once"`.
         strict: Whether the provider should enforce the schema; `None` leaves that to the adapter.
-        provider: What one API alone is told of the tool, by the API's name: keys that its adapter
+        provider: Settings of the tool for one API alone, by the API's name: keys that its adapter
             puts into the tool. A `type` takes the place of the declaration. A copy of what was
             given, not to be changed.
         annotations: Hints about the tool for programs, as `readOnlyHint` of MCP. Never sent to a
@@ -189,7 +189,7 @@ class ToolDef:
 
     Attributes:
         name: Matches `[a-zA-Z0-9_-]{1,64}`.
-        description: What the model is told; empty when nothing was written.
+        description: What the model sees; empty when nothing was written.
         input_schema: JSON Schema 2020-12 of the arguments; its root is an object with `properties`.
             Not to be changed.
         output_schema: JSON Schema of the result; `None` when the tool returns nothing.

@@ -51,7 +51,7 @@ class DynamicTool:
 
     Args:
         name: What the model calls; letters, digits, `_` and `-`, 64 at most.
-        description: What the model is told.
+        description: What the model sees.
         schema: JSON Schema of the arguments, an object at its root. Its draft is that of its
             `$schema`, 2020-12 where it has none. It is copied.
         run: Code that runs it, async or plain: takes the arguments as a `dict`, and by name what is

@@ -205,7 +205,7 @@ def tool(
         output: The output type, where the type checker can't see it in the class (a plain pydantic
             model).
         off: Hidden from the default availability.
-        provider: What one API alone is told of the tool in this toolset, by the API's name. It wins
+        provider: Settings of the tool in this toolset for one API alone, by the API's name. It wins
             over the declaration's, key by key.
         late: Whether its result may come later in this toolset; as declared, if omitted.
 

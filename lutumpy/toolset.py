@@ -7,9 +7,9 @@ toolset only as `BaseToolset`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
 
-from typing_extensions import Never, Self, TypeVar
+from typing_extensions import Never, ParamSpec, Self, TypeVar
 
 from lutumpy.core.items import TextMetadata, ToolMetadata
 from lutumpy.errors import InvalidArgumentsError, MalformedArgumentsError
@@ -19,7 +19,7 @@ from lutumpy.tools.arguments import Refused, decode_arguments, decode_text, repa
 from lutumpy.tools.calls import BaseToolCall, ToolCall
 from lutumpy.tools.definition import ProviderSettings
 from lutumpy.tools.dynamic_group import DynamicGroup
-from lutumpy.tools.members import build_table
+from lutumpy.tools.members import add_members, build_table
 from lutumpy.tools.run_time_classes import (
     MAKE_TABLE,
     extend_toolset,
@@ -34,20 +34,32 @@ from lutumpy.tools.selectors import (
     ToolsetTable,
     unknown_tool,
 )
+from lutumpy.tools.tool import compiled_tool
 from lutumpy.tools.views import View
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lutumpy.hooks.tool_hooks import ToolHooks
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
+    from lutumpy.tools.selectors import FunctionSelector
+    from lutumpy.tools.tool import FunctionTool, HasTool, Tool
 
 __all__ = ["NoTools", "Toolset"]
 
 C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
+I = TypeVar("I")
+O = TypeVar("O")
+P = ParamSpec("P")
 
 
 class Toolset(BaseToolset, Generic[C]):
     """Base of toolsets: a class whose members come from `tool()` and `nested()`.
+
+    `class Desk(Toolset, tools=[find, pay])` has further declared functions and classes as members,
+    behind those of its body. A checker doesn't see these as attributes; `Desk.selector(find)` names
+    one, with its types.
 
     `Toolset[A | B]`, a union of `ToolCall[...]`, gives rounds exactly these calls, so that a
     checker can prove that every tool is handled. The class builder refuses a union that doesn't
@@ -56,15 +68,49 @@ class Toolset(BaseToolset, Generic[C]):
 
     __lutumpy_table__: ClassVar[ToolsetTable]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, tools: Iterable[HasTool[Tool[Any, Any]] | type[BaseModel]] = (), **kwargs: Any
+    ) -> None:
         # Classes that are made at run time bring their table with them, or what it takes.
         make_table: Callable[[type[Any]], ToolsetTable] | None = kwargs.pop(MAKE_TABLE, None)
         super().__init_subclass__(**kwargs)
+        add_members(cls, tools)
         cls.__lutumpy_table__ = make_table(cls) if make_table else build_table(cls, Toolset)
 
     @classmethod
     def __view__(cls) -> View[Self, C]:
         return View(cls)
+
+    @overload
+    @classmethod
+    def selector(cls, tool: str, /) -> Selector[Self, Any, Any]: ...
+    @overload
+    @classmethod
+    def selector(cls, tool: HasTool[FunctionTool[P, O]], /) -> FunctionSelector[Self, P, O]: ...
+    @overload
+    @classmethod
+    def selector(cls, tool: HasTool[Tool[I, O]], /) -> Selector[Self, I, O]: ...
+    @overload
+    @classmethod
+    def selector(cls, tool: type[I], /) -> Selector[Self, I, Any]: ...
+    @classmethod
+    def selector(cls, tool: Any, /) -> Any:
+        """The tool of this name, or the one that this function or class was declared as.
+
+        With the function or class it has the types, for tools of nested toolsets as well:
+        `Support.selector(refund)` is `Support.orders[Orders.refund]`.
+
+        Raises:
+            UnknownToolError: The toolset has no such tool.
+            DeclarationError: It is neither a name nor declared as a tool.
+        """
+        if isinstance(tool, str):
+            return super().selector(tool)
+        source = compiled_tool(tool)
+        found = cls.try_selector(source.definition.name)
+        if found is None or found.tool is not source:
+            raise unknown_tool(cls, source.definition.name)
+        return found
 
     @staticmethod
     def of(

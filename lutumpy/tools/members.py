@@ -17,9 +17,9 @@ from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.dynamic_group import Dynamic, DynamicGroup, DynamicSelector
 from lutumpy.tools.selectors import BaseToolset, FunctionSelector, Selector, ToolsetTable
-from lutumpy.tools.tool import Nested, NestedSelectors, Tool
+from lutumpy.tools.tool import Nested, NestedSelectors, Tool, tool
 
-__all__ = ["REGISTRY_NAMES", "Filling", "build_table", "fill_table", "hook_slots"]
+__all__ = ["REGISTRY_NAMES", "Filling", "add_members", "build_table", "fill_table", "hook_slots"]
 
 Member: TypeAlias = "Tool[Any, Any] | Nested[Any] | Dynamic"
 Filling: TypeAlias = "Mapping[Dynamic, Sequence[CompiledTool]]"
@@ -32,6 +32,22 @@ REGISTRY_NAMES = frozenset({
     "with_extended", "with_hooks", "with_on",
 })  # fmt: skip
 _GENERAL_SLOTS = ("any_tool_hook", "any_result_hook")
+
+
+def add_members(cls: type[BaseToolset], declared: Iterable[Any]) -> None:
+    """Make declared functions and classes members of a class: what `x = tool(x)` does in a body.
+
+    Raises:
+        DeclarationError: One isn't declared as a tool, or the class has something of its name.
+    """
+    for each in declared:
+        member = tool(each)
+        name = member.definition.name.replace("-", "_")
+        if name in vars(cls):
+            raise DeclarationError(
+                f"{cls.__name__}.{name} is in the class body, and in tools= as well; leave one out"
+            )
+        setattr(cls, name, member)
 
 
 def build_table(
@@ -189,11 +205,10 @@ def _add_group(
 ) -> None:
     """Add a place with the tools that fill it; those that aren't off, to `defaults`."""
     selectors: dict[str, Selector[Any, Any, Any]] = {}
-    for tool in tools:
-        label = f"{cls.__name__}.{name}[{tool.definition.name!r}]"
-        selectors[tool.definition.name] = _add_selector(
-            table, cls, label, tool, tool.definition, place
-        )
+    for compiled in tools:
+        definition = compiled.definition
+        label = f"{cls.__name__}.{name}[{definition.name!r}]"
+        selectors[definition.name] = _add_selector(table, cls, label, compiled, definition, place)
     table.groups[place] = table.by_member[place] = DynamicGroup(cls, place, name, selectors, off)
     if not off:
         defaults += selectors.values()

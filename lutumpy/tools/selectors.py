@@ -369,7 +369,7 @@ class BaseToolset:
         return cls.__lutumpy_table__.defaults
 
     @classmethod
-    def selector(cls, name: str) -> Selector[Self, Any, Any]:
+    def selector(cls, name: str, /) -> Selector[Self, Any, Any]:
         """The tool of this name; raises `UnknownToolError`."""
         found = cls.__lutumpy_table__.by_name.get(name)
         if found is None:

@@ -261,3 +261,82 @@ def test_a_declared_tool_says_its_name_and_whether_it_is_off() -> None:
 
     assert repr(tool(look)) == "tool('look')"
     assert repr(tool(look, off=True)) == "tool('look', off=True)"
+
+
+@tool_fn(name="say-it")
+def say(text: str) -> str:
+    """Say."""
+    return text
+
+
+class Listed(Toolset, tools=[echo, say, Find, Read]):
+    deep = nested(Toolset.of("None", []))
+
+
+def test_tools_are_listed_in_the_class_statement() -> None:
+    assert [s.name for s in Listed.selectors()] == ["echo", "say-it", "find", "read"]
+    assert Listed.selector(echo) == Listed.selector("echo")
+    assert Listed.selector(say).name == "say-it"
+    assert Listed.selector(Find).matches(Listed.parse(ToolMetadata("c", "find", '{"query": "x"}')))
+    member: Any = Listed
+    assert member.say_it == Listed.selector(say)
+
+    class More(Listed, tools=[Deeper]):
+        pass
+
+    assert [s.name for s in More.selectors()] == ["echo", "say-it", "find", "read", "deeper"]
+    assert More.selector(echo) != Listed.selector(echo)
+
+
+@tool_input(name="deeper", output=None)
+class Deeper(BaseModel):
+    """Deeper."""
+
+
+def test_a_tool_of_a_nested_toolset_is_named_by_its_function_or_class() -> None:
+    class Outer(Toolset):
+        inner = nested(Listed)
+
+    assert Outer.selector(echo) == Outer.inner.echo
+    assert Outer.selector(Read) == Outer.inner[Listed.selector(Read)]
+
+
+def test_what_a_list_of_tools_may_not_hold() -> None:
+    with pytest.raises(DeclarationError, match="is not declared as a tool"):
+
+        class Undeclared(Toolset, tools=[len]):  # type: ignore[list-item]
+            pass
+
+    with pytest.raises(DeclarationError, match=r"Twice\.echo is in the class body, and in tools="):
+
+        class Twice(Toolset, tools=[echo]):
+            echo = tool(echo)
+
+    with pytest.raises(DeclarationError, match="echo"):
+
+        class TwiceListed(Toolset, tools=[echo, echo]):
+            pass
+
+    @tool_fn
+    def offer() -> None:
+        """Offer."""
+
+    with pytest.raises(DeclarationError, match="the name is taken"):
+
+        class Taken(Toolset, tools=[offer]):
+            pass
+
+
+def test_a_selector_is_of_the_very_tool_that_was_declared() -> None:
+    with pytest.raises(UnknownToolError):
+        Listed.selector(Deeper)
+
+    @tool_fn(name="echo")
+    def other(text: str) -> str:
+        """Another one of the same name."""
+        return text
+
+    with pytest.raises(UnknownToolError):
+        Listed.selector(other)
+    with pytest.raises(DeclarationError, match="is not declared as a tool"):
+        Listed.selector(len)  # type: ignore[call-overload]

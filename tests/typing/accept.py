@@ -12,6 +12,7 @@ from typing_extensions import assert_never, assert_type
 from lutumpy import (
     AssistantTurn,
     CommitError,
+    Complete,
     Finished,
     HandledTool,
     Model,
@@ -24,6 +25,7 @@ from lutumpy import (
     ToolAvailability,
     ToolCall,
     ToolCallIssue,
+    ToolDecision,
     ToolDef,
     ToolFn,
     ToolInput,
@@ -139,6 +141,27 @@ class AppTools(Toolset):
     look = tool(look)
     forget_all = tool(ForgetAll, output=None)
     notes = nested(NoteTools)
+
+
+class ListedTools(Toolset, tools=[count, look, ReadNote, Find]):
+    notes = nested(NoteTools)
+
+
+assert_type(ListedTools.selector(ReadNote), Selector[ListedTools, ReadNote, Note])
+assert_type(ListedTools.selector(Find), Selector[ListedTools, Find, Any])
+assert_type(ListedTools.selector("count"), Selector[ListedTools, Any, Any])
+only_listed: ToolAvailability[ListedTools] = ToolAvailability.only(ListedTools.selector(look))
+
+
+@ListedTools.hooks().on(ListedTools.selector(look))
+async def look_hook(
+    metadata: ToolMetadata, where: str, depth: int = 1, **_: Any
+) -> ToolDecision[Any, Hits]:
+    return Complete(Hits(pages=[where]))
+
+
+def found_by_its_function(call: BaseToolCall) -> None:
+    assert_type(ListedTools.selector(count).apply(call, count), int)
 
 
 class MoreTools(AppTools):

@@ -25,6 +25,7 @@ from typing_extensions import assert_never
 from lutumpy import (
     Finished,
     Model,
+    Reject,
     Session,
     ToolAvailability,
     ToolCall,
@@ -125,6 +126,23 @@ class Declared(Toolset):
     of_an_instance = tool(Turn("left"))  # refused
     nested_class = nested(Undecorated)  # refused
     of_a_number = tool(3)  # refused
+
+
+class Listed(Toolset, tools=[count, look]):
+    pass
+
+
+class OfNumbers(Toolset, tools=[3]):  # refused
+    pass
+
+
+Listed.selector(3)  # refused
+AppTools.offer(available=ToolAvailability.only(Listed.selector(count)))  # refused
+
+
+@Listed.hooks().on(Listed.selector(count))  # refused
+def count_hook(metadata: object, word: int, text: str) -> Reject:
+    return Reject("no")
 
 
 OpenAIChat()  # refused

@@ -38,8 +38,6 @@ from lutumpy.tools.tool import compiled_tool
 from lutumpy.tools.views import View
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from lutumpy.hooks.tool_hooks import ToolHooks
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
@@ -69,7 +67,7 @@ class Toolset(BaseToolset, Generic[C]):
     __lutumpy_table__: ClassVar[ToolsetTable]
 
     def __init_subclass__(
-        cls, *, tools: Iterable[HasTool[Tool[Any, Any]] | type[BaseModel]] = (), **kwargs: Any
+        cls, *, tools: Iterable[HasTool[Tool[Any, Any]] | type[Any]] = (), **kwargs: Any
     ) -> None:
         # Classes that are made at run time bring their table with them, or what it takes.
         make_table: Callable[[type[Any]], ToolsetTable] | None = kwargs.pop(MAKE_TABLE, None)

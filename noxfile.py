@@ -367,6 +367,14 @@ def npm(session: nox.Session) -> None:
     )
 
 
+@nox.session(python=NEWEST)
+def evals(session: nox.Session) -> None:
+    """The program of the page about evals, with pydantic-evals."""
+    session.install("-e", EDITABLE, *_group("evals"))
+    env = {"LUTUMPY_NEED_EVALS": "1"}
+    session.run("python", "-m", "pytest", "-q", "tests/testing/test_evals.py", env=env)
+
+
 @nox.session(python=NEWEST, tags=["beside"])
 def mcp(session: nox.Session) -> None:
     """McpTools and an example against the reference servers from npm."""

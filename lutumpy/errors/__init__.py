@@ -13,7 +13,7 @@ from typing import Any, Literal
 from lutumpy.errors.base import LutumpyError
 from lutumpy.errors.budgets import BudgetExceeded, NotSupportedError, UnknownPriceError
 from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
-from lutumpy.errors.recordings import CassetteError, CassetteMismatch
+from lutumpy.errors.recordings import CassetteError, CassetteMismatch, ProbeStopped
 from lutumpy.errors.waiting import (
     EngineError,
     PlanError,
@@ -51,6 +51,7 @@ __all__ = [
     "PlanError",
     "PlanErrorKind",
     "PrefixChangedError",
+    "ProbeStopped",
     "Problem",
     "ProblemKind",
     "RoundClosedError",

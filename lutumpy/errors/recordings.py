@@ -1,4 +1,4 @@
-"""What can go wrong with recorded traffic."""
+"""What can go wrong with recorded traffic, and in runs that are watched."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from typing import Any
 
 from lutumpy.errors.base import LutumpyError
 
-__all__ = ["CassetteError", "CassetteMismatch"]
+__all__ = ["CassetteError", "CassetteMismatch", "ProbeStopped"]
 
 
 class CassetteError(LutumpyError, ValueError):
     """A cassette can't be used as it is: its file can't be read, recordings were left over, or what
     would be written holds a key. The message says which.
+    """
+
+
+class ProbeStopped(LutumpyError):
+    """A check of a probe has stopped a run; the message has the tool and what the check found.
+
+    Nothing of the round was run. It is the `__cause__` of the `HookError` that the loop raises.
     """
 
 

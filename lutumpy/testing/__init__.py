@@ -19,12 +19,15 @@ if TYPE_CHECKING:
         expect,
         never_called,
     )
+    from lutumpy.testing.message_export import inspect_messages
     from lutumpy.testing.past import ForkedConversation, PastConversation
     from lutumpy.testing.past_calls import CallDifference, PastRound
+    from lutumpy.testing.probe import Probe, ProbeCheck
     from lutumpy.testing.replies import Call, Failure, Reply
     from lutumpy.testing.script import render, render_stream
     from lutumpy.testing.scripted import ScriptedModel
     from lutumpy.testing.snapshots import transcript_snapshot
+    from lutumpy.testing.trials import pass_all_k, pass_at_k, trials_of
     from lutumpy.testing.wire import HostUrls, WireRequest, WireServer, serve
 
 __all__ = [
@@ -37,6 +40,8 @@ __all__ = [
     "HostUrls",
     "PastConversation",
     "PastRound",
+    "Probe",
+    "ProbeCheck",
     "Reply",
     "ScriptedModel",
     "SessionCall",
@@ -45,11 +50,15 @@ __all__ = [
     "called",
     "calls",
     "expect",
+    "inspect_messages",
     "never_called",
+    "pass_all_k",
+    "pass_at_k",
     "render",
     "render_stream",
     "serve",
     "transcript_snapshot",
+    "trials_of",
 ]
 
 _HOMES = {
@@ -64,6 +73,12 @@ _HOMES = {
     "transcript_snapshot": "snapshots",
     "CallDifference": "past_calls",
     "PastRound": "past_calls",
+    "Probe": "probe",
+    "ProbeCheck": "probe",
+    "inspect_messages": "message_export",
+    "pass_all_k": "trials",
+    "pass_at_k": "trials",
+    "trials_of": "trials",
     "ForkedConversation": "past",
     "PastConversation": "past",
     "Failure": "replies",

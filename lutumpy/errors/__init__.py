@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from lutumpy.errors.base import LutumpyError
-from lutumpy.errors.budgets import BudgetExceeded, NotSupportedError, UnknownPriceError
 from lutumpy.errors.data import CallData, PartialAnswer, TokenCounts
 from lutumpy.errors.recordings import CassetteError, CassetteMismatch, ProbeStopped
 from lutumpy.errors.waiting import (
@@ -437,6 +436,29 @@ def _adapter_error(message: str, fields: dict[str, Any]) -> AdapterError:
 
 
 # --- errors of the opt-in parts -------------------------------------------------------------------
+
+
+class BudgetExceeded(LutumpyError):
+    """A budget is used up. The request was not sent; the session is as it was.
+
+    Attributes:
+        limit: Which limit: `usd`, `tokens` or `requests`.
+    """
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit: str = limit
+
+    def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, str]]:
+        return type(self), (self.args[0], self.limit)
+
+
+class NotSupportedError(LutumpyError, NotImplementedError):
+    """The API, or the host, has no such call. Nothing was sent."""
+
+
+class UnknownPriceError(LutumpyError, LookupError):
+    """Nobody knows what a model costs. Nothing was sent."""
 
 
 class ToolsetNotLoadedError(LutumpyError):

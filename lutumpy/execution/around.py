@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -30,9 +30,9 @@ from lutumpy.hooks import BaseToolCall
 
 __all__ = ["Around", "attempt_within", "nest_around"]
 
-Around: TypeAlias = Callable[[BaseToolCall, int], AbstractAsyncContextManager[Any]]
-"""Gives what is entered around one attempt: it takes the call, and the number of the attempt from
-1."""
+Around: TypeAlias = Callable[[BaseToolCall, int], "AbstractAsyncContextManager[Any] | None"]
+"""Gives what is entered around one attempt, or `None` for nothing: it takes the call, and the
+number of the attempt from 1."""
 
 Concluded: TypeAlias = tuple[ExecutionResult, "str | None"]
 
@@ -48,10 +48,15 @@ def nest_around(outer: Around | None, inner: Around | None) -> Around | None:
 async def _enter_both(
     outer: Around, inner: Around, call: BaseToolCall, attempt: int
 ) -> AsyncIterator[Callable[[ExecutionResult], None]]:
-    async with outer(call, attempt) as first, inner(call, attempt) as second:
+    tellers: list[Any] = []
+    async with AsyncExitStack() as stack:
+        for each in (outer, inner):
+            manager = each(call, attempt)
+            if manager is not None:
+                tellers.append(await stack.enter_async_context(manager))
 
         def tell(result: ExecutionResult) -> None:
-            for told in (first, second):
+            for told in tellers:
                 if callable(told):
                     _tell(told, call, result)
 
@@ -81,12 +86,15 @@ async def attempt_within(
     """
     try:
         manager = around(call, number)
-        told = await manager.__aenter__()
+        told = None if manager is None else await manager.__aenter__()
     except BaseException as error:
         attempt.began = False
         attempt.error = error
         if not isinstance(error, Exception) or ends_everything(error):
             raise
+        return
+    if manager is None:
+        await run()
         return
     try:
         await run()
@@ -98,6 +106,8 @@ async def attempt_within(
         if callable(told):
             _tell(told, call, attempt.concluded[0])
     error_seen = attempt.error
+    if attempt.concluded is not None and attempt.concluded[0].outcome == "promised":
+        error_seen = None  # that is how a tool says it
     if attempt.timed_out and error_seen is None:
         error_seen = TimeoutError("the tool did not finish in time")
     if error_seen is None:

@@ -49,7 +49,8 @@ class ToolExecutor:
         unresolved: Calls of unknown outcome from an earlier process, as its `unresolved` had them:
             no equal call is run until one is resolved.
         around: Given a call and the number of the attempt from 1, before each attempt, once the
-            call has its slot; returns an async context manager, in which the attempt runs. It is
+            call has its slot; returns an async context manager, in which the attempt runs, or
+            `None` for none. It is
             the place for rate limits, logs and traces of single calls. Waiting there doesn't count
             for the tool's timeout. If entering it raises, the tool isn't started, and the call has
             failed. What entering it gives is called with the `ExecutionResult` of the attempt,

@@ -32,8 +32,8 @@ class LoopTelemetry(Protocol):
 
     def tool_call(
         self, call: BaseToolCall, attempt: int, /
-    ) -> AbstractAsyncContextManager[Callable[[ExecutionResult], None]]:
-        """What is entered around each attempt of each call."""
+    ) -> AbstractAsyncContextManager[Callable[[ExecutionResult], None]] | None:
+        """What is entered around each attempt of each call; `None` for nothing."""
         ...
 
     def run(

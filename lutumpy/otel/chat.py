@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +11,13 @@ from opentelemetry.trace import Span, SpanKind, use_span
 
 from lutumpy import AdapterError, LutumpyError, Model, Usage
 from lutumpy.apis import api_row
-from lutumpy.models import AssistantTurn, ModelRequest, ModelWrapper, RequestWatch
+from lutumpy.models import (
+    AssistantTurn,
+    ModelRequest,
+    ModelWrapper,
+    RequestWatch,
+    collect_retries,
+)
 from lutumpy.otel import names
 from lutumpy.otel.errors import error_type, mark_failed
 from lutumpy.otel.metrics import list_tokens
@@ -114,14 +120,24 @@ class _ChatWatch(RequestWatch):
             self._span.set_attributes(recorder.content.request(request.transcript))
         self._started = perf_counter()
 
-    def sending(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def sending(self) -> Iterator[None]:
         """The span as the current one: the SDK's own, and that of the HTTP client, are inside."""
-        return use_span(
-            self._span,
-            end_on_exit=False,
-            record_exception=False,
-            set_status_on_exception=False,
-        )
+        span = self._span
+        with (
+            use_span(
+                span, end_on_exit=False, record_exception=False, set_status_on_exception=False
+            ),
+            collect_retries() as retries,
+        ):
+            try:
+                yield
+            finally:
+                if retries:
+                    # The SDK tells of them when they are over, so they are one event.
+                    noted = {names.REQUEST_RETRIES: sum(retries)}
+                    span.add_event(names.RETRY_EVENT, noted)
+                    span.set_attributes(noted)
 
     def first_chunk(self) -> None:
         self._first_chunk = perf_counter() - self._started

@@ -5,12 +5,14 @@ listens.
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, TypeVar
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import Tracer, TracerProvider
+from opentelemetry.trace import SpanContext, Tracer, TracerProvider
 
 from lutumpy import __version__
 from lutumpy.otel.content import ContentWriter
@@ -20,6 +22,10 @@ from lutumpy.otel.names import Names
 __all__ = ["Recorder"]
 
 T = TypeVar("T")
+
+_MOST_PROMISED = 10_000
+# The API looks at the environment each time that it is asked for a provider.
+_SECONDS_BETWEEN_QUESTIONS = 0.1
 
 logger: logging.Logger = logging.getLogger("lutumpy.otel")
 
@@ -65,14 +71,30 @@ class Recorder:
         self.names: Names = chosen
         self.provider: str | None = provider
         self.sdk_makes_spans: bool | None = sdk_makes_spans
+        self._is_heard = False
+        self._ask_again_at = 0.0
+        # Spans of calls whose results come later, by call id, oldest first.
+        self._promised: OrderedDict[str, SpanContext] = OrderedDict()
         self._tracer: Tracer | None = None
         self._instruments: Instruments | None = None
 
     def is_heard(self) -> bool:
         """Whether an SDK is set up, for spans or for measurements.
 
-        Asked before anything else, since most of the work is to put attributes together.
+        Asked before anything else, since most of the work is to put attributes together. A provider
+        that the process sets later is noticed within a tenth of a second.
         """
+        if self._is_heard:
+            return True
+        now = monotonic()
+        if now < self._ask_again_at:
+            return False
+        self._ask_again_at = now + _SECONDS_BETWEEN_QUESTIONS
+        # What was set once stays set.
+        self._is_heard = self._find_listeners()
+        return self._is_heard
+
+    def _find_listeners(self) -> bool:
         tracers, meters = self._tracer_provider, self._meter_provider
         if tracers is None:
             tracers = trace.get_tracer_provider()
@@ -101,6 +123,16 @@ class Recorder:
         """The conversation's id, where one is known."""
         conversation = self._conversation
         return conversation() if callable(conversation) else conversation
+
+    def remember(self, call_id: str, context: SpanContext) -> None:
+        """Keep the span of a call whose result comes later."""
+        self._promised[call_id] = context
+        while len(self._promised) > _MOST_PROMISED:
+            self._promised.popitem(last=False)
+
+    def recall(self, call_id: str) -> SpanContext | None:
+        """The span of a call whose result comes now, if it was made here."""
+        return self._promised.pop(call_id, None)
 
     def guard(self, note: Callable[..., T], *arguments: Any) -> T | None:
         """Note something. What goes wrong is logged: telemetry must not end a conversation."""

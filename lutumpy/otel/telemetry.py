@@ -10,7 +10,7 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Link, SpanKind, TracerProvider, get_current_span, use_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from lutumpy import Model, ToolRound, ToolRoundPlan
+from lutumpy import Model, ToolResult, ToolRound, ToolRoundPlan
 from lutumpy.execution import ExecutionResult
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import StreamingModel
@@ -88,9 +88,11 @@ class Telemetry:
 
     def tool_call(
         self, call: BaseToolCall, attempt: int
-    ) -> AbstractAsyncContextManager[Callable[[ExecutionResult], None]]:
-        """The span of one attempt of a call, for `ToolExecutor(around=)`."""
-        return ToolSpan(self._recorder, call, attempt)
+    ) -> AbstractAsyncContextManager[Callable[[ExecutionResult], None]] | None:
+        """The span of one attempt of a call, for `ToolExecutor(around=)`; `None` where nobody would
+        see it.
+        """
+        return ToolSpan(self._recorder, call, attempt) if self._recorder.is_heard() else None
 
     @contextmanager
     def run(
@@ -138,6 +140,47 @@ class Telemetry:
             finally:
                 run.note_usage(recorder.names)
                 span.end()
+
+    @contextmanager
+    def delivery(
+        self, result: ToolResult, *, earlier: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
+        """The span of a delivery: of a result that comes later than its call.
+
+        Usage: `with telemetry.delivery(result): session.deliver([result])`. It is linked to the
+        span of the call, which ended when its result was promised.
+
+        Args:
+            result: The late result.
+            earlier: What `carrier` gave in the tool, where that ran in another process.
+        """
+        recorder, metadata = self._recorder, result.metadata
+        attributes: dict[str, Any] = {
+            names.TOOL_NAME: metadata.name,
+            names.TOOL_CALL_ID: metadata.id,
+            names.DELIVERY_STATUS: result.status,
+        }
+        conversation = recorder.conversation_id()
+        if conversation is not None:
+            attributes[names.CONVERSATION] = conversation
+        links = _links_to(earlier)
+        promised = recorder.recall(metadata.id)
+        if promised is not None and promised.is_valid:
+            links.append(Link(promised, {names.LINK: names.LINK_PROMISE}))
+        span = recorder.tracer.start_span(
+            f"{names.DELIVER} {metadata.name}",
+            kind=SpanKind.INTERNAL,
+            attributes=attributes,
+            links=links,
+        )
+        with use_span(
+            span, end_on_exit=True, record_exception=False, set_status_on_exception=False
+        ):
+            try:
+                yield
+            except BaseException as error:
+                mark_failed(span, error_type(error))
+                raise
 
     def decisions(self, opened: ToolRound[Any] | ToolRoundPlan[Any]) -> None:
         """Events on the current span: what hooks decided, and what can't be executed and why.

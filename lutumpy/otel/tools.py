@@ -39,8 +39,7 @@ class ToolSpan:
         self._started = 0.0
 
     async def __aenter__(self) -> Callable[[ExecutionResult], None]:
-        if self._recorder.is_heard():
-            self._recorder.guard(self._begin)
+        self._recorder.guard(self._begin)
         return self._note_result
 
     async def __aexit__(
@@ -96,7 +95,9 @@ class ToolSpan:
             outcome = "failed" if isinstance(error, Exception) else "interrupted"
         span.set_attribute(names.CALL_OUTCOME, outcome)
         measured = {names.TOOL_NAME: self._call.metadata.name, names.CALL_OUTCOME: outcome}
-        if outcome != "ok":
+        if outcome == "promised":
+            self._recorder.remember(self._call.metadata.id, span.get_span_context())
+        elif outcome != "ok":
             kind = outcome if error is None else error_type(error)
             mark_failed(span, kind)
             measured[names.ERROR_TYPE] = kind

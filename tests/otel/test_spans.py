@@ -11,6 +11,8 @@ from typing import Any
 
 import anyio
 import pytest
+from counting import functions_entered
+from openai import OpenAI
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
@@ -19,7 +21,9 @@ from otel_toolkit import CANARY, SCRIPT, Exported, Shelf, asked, converse, decid
 
 from lutumpy import (
     AdapterError,
+    CommitError,
     Hold,
+    Later,
     NeedsTools,
     Reject,
     ToolError,
@@ -28,11 +32,12 @@ from lutumpy import (
     tool,
     tool_fn,
 )
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import run_tools, run_tools_sync
 from lutumpy.models import ModelRequest, ModelWrapper, RequestWatch
 from lutumpy.otel import GEN_AI_0_1, SEMCONV_1_41, Telemetry, names
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
 from lutumpy.text_tools import TagToolParser, TextTools
 
 
@@ -528,3 +533,94 @@ def test_where_no_sdk_is_set_up_nothing_is_made() -> None:
     provider = MeterProvider()
     assert converse(Telemetry(None, provider)).stopped_by == "answer"
     provider.shutdown()
+
+
+async def test_a_promise_ends_the_span_of_its_call_and_the_delivery_is_linked_to_it_LR20(
+    exported: Exported,
+) -> None:
+    telemetry = exported.telemetry(conversation="c-1")
+    carriers: list[dict[str, str]] = []
+
+    @tool_fn(late=True)
+    async def render(word: str) -> str:
+        """Render."""
+        carriers.append(telemetry.carrier())
+        raise Later("soon")
+
+    class Studio(Toolset):
+        renders = tool(render)
+
+    llm = ScriptedModel([Reply(calls=[Call("render", {"word": "x"}, id="c1")])])
+    outcome = asked().text_turn(llm, tools=Studio).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session = asked()
+    outcome.round.discard()
+    llm.play(Reply(calls=[Call("render", {"word": "x"}, id="c1")]))
+    outcome = session.text_turn(llm, tools=Studio).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    executor = ToolExecutor(around=telemetry.tool_call)
+    results = await executor.run(outcome.round.calls, Dispatcher(Studio))
+    outcome.round.commit(session, results)
+    tool_span = exported.named("execute_tool render")
+    assert tool_span.attributes is not None
+    assert tool_span.attributes["lutumpy.call.outcome"] == "promised"
+    assert tool_span.status.status_code.name == "UNSET"
+    (open_call,) = session.open_calls
+    late = open_call.complete("done")
+    with telemetry.delivery(late):
+        session.deliver([late])
+    delivery = exported.named("deliver_result render")
+    assert delivery.attributes == {
+        "gen_ai.tool.name": "render",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.conversation.id": "c-1",
+        "lutumpy.delivery.status": "ok",
+    }
+    (link,) = delivery.links
+    assert tool_span.context is not None
+    assert link.context.span_id == tool_span.context.span_id
+    # In another process the carrier says which; a refused delivery is a failed one.
+    elsewhere = exported.telemetry()
+    with pytest.raises(CommitError), elsewhere.delivery(late, earlier=carriers[0]):
+        session.deliver([late])
+    failed = exported.spans[-1]
+    assert [each.context.span_id for each in failed.links] == [tool_span.context.span_id]
+    assert failed.status.status_code.name == "ERROR"
+
+
+def test_promised_calls_are_not_remembered_for_ever(exported: Exported) -> None:
+    recorder = exported.telemetry()._recorder  # what it keeps is seen nowhere else
+    with exported.telemetry().run() as run:
+        for number in range(10_005):
+            recorder.remember(str(number), run.span.get_span_context())
+    assert recorder.recall("3") is None
+    assert recorder.recall("10004") is not None
+    assert recorder.recall("10004") is None
+
+
+def test_what_an_sdk_repeats_is_an_event_of_the_request(exported: Exported) -> None:
+    with serve([Failure(500, "slow"), Reply(text="hi")]) as server:
+        options: dict[str, Any] = {"base_url": server.openai_base_url, "api_key": "k"}
+        with OpenAI(**options, max_retries=1) as client:
+            client._calculate_retry_timeout = lambda *a, **k: 0.0  # type: ignore[method-assign]
+            llm = exported.telemetry().model(OpenAIChat("m", client))
+            asked().text_turn(llm).collect_sync()
+    (span,) = exported.spans
+    assert span.attributes is not None
+    assert span.attributes["lutumpy.request.retries"] == 1
+    assert [event.name for event in span.events] == ["lutumpy.retry"]
+
+
+def test_telemetry_that_nobody_hears_enters_few_functions() -> None:
+    """What a request costs where no SDK is set up, beside the request itself."""
+
+    def entered(llm: Any) -> int:
+        session = asked()
+        turn = session.text_turn(llm)
+        return sum(functions_entered(lambda: turn.collect_sync()).values())
+
+    scripted = ScriptedModel([Reply(text="x")] * 4, check=False)
+    silent = Telemetry().model(scripted)
+    entered(scripted)
+    entered(silent)
+    assert entered(silent) - entered(scripted) <= 4

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from lutumpy.core.windows import TranscriptRound
     from lutumpy.costs import Unsettled, costs_nothing, estimate_of, is_settled
     from lutumpy.rounds.committed_values import read_value
+    from lutumpy.rounds.deliver import late_items
     from lutumpy.rounds.target import Target
     from lutumpy.rounds.turns import TextTurn, ToolTurn
 
@@ -127,6 +128,7 @@ __all__ = [
     "dump_turn",
     "estimate_of",
     "is_settled",
+    "late_items",
     "load_item",
     "load_turn",
     "read_value",
@@ -188,6 +190,7 @@ _HOMES = homes_of(
         "lutumpy.core.turn_settings": ["KEPT", "Kept", "TurnSettings"],
         "lutumpy.core.windows": ["TranscriptRound"],
         "lutumpy.rounds.committed_values": ["read_value"],
+        "lutumpy.rounds.deliver": ["late_items"],
         "lutumpy.rounds.target": ["Target"],
         "lutumpy.rounds.turns": ["TextTurn", "ToolTurn"],
     }

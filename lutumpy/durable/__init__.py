@@ -12,6 +12,7 @@ from lutumpy.doors import find_name, homes_of
 from lutumpy.durable import log
 from lutumpy.durable.codecs import Codec
 from lutumpy.durable.journal import StoreJournal
+from lutumpy.durable.late import LateStore
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.log import DurableEvent, Restarted, UnknownEvent
 from lutumpy.durable.loop import DurableLoop
@@ -53,6 +54,7 @@ __all__ = [
     "EngineError",
     "HeldPlan",
     "InboxEntry",
+    "LateStore",
     "LocalRunner",
     "MemoryStore",
     "OperatorStore",

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lutumpy import Session, TakenOverError
+from lutumpy import Session, TakenOverError, ToolResult
+from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
 from lutumpy.durable.patience import record_patiently
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
+from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.loops import LoopCounts
-from lutumpy.models import Head, Message, load_item
+from lutumpy.models import Head, Message, PromisedCall, load_item
 from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["JournalHome", "OpenConversation", "WorkersConversation", "load_message"]
+
+logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
 
 # The records that name the spans of a round, each with the fence of the claim that wrote it.
@@ -31,6 +37,9 @@ class JournalHome(Protocol):
 
     claim: Claim
     unresolved: tuple[UnresolvedCall, ...]
+
+    @property
+    def open_calls(self) -> tuple[PromisedCall, ...]: ...
 
     @property
     def store(self) -> SessionStore: ...
@@ -71,6 +80,11 @@ class WorkersConversation:
         )
         self.unresolved: tuple[UnresolvedCall, ...] = ()
 
+    @property
+    def open_calls(self) -> tuple[PromisedCall, ...]:
+        """Nothing: the sender of a call knows which are open."""
+        return ()
+
     def recorded(self, name: str) -> JsonValue:
         """Nothing: the recorded value is what `record` returns."""
         return None
@@ -103,13 +117,29 @@ class OpenConversation:
         self._records: dict[str, JsonValue] = dict(claim.records)
         # What is told of messages before a commit takes them.
         self.before_taking: Callable[[Sequence[InboxEntry]], Awaitable[None]] | None = None
-        # Notices that the results of the open round tell: the commit takes them.
+        # What is told of late results before a commit takes them, each with its reason.
+        self.before_late: Callable[[Sequence[tuple[ToolResult, str]]], Awaitable[None]] | None = (
+            None
+        )
+        # What makes items of late results; a loop sets it.
+        self.late: LateReader | None = None
+        # Entries that the results of the open round tell: the commit takes them.
         self._told_by_results: tuple[str, ...] = ()
 
     @property
     def scope(self) -> str:
         """The conversation's id."""
         return self.claim.scope
+
+    @property
+    def open_calls(self) -> tuple[PromisedCall, ...]:
+        """The calls of committed rounds whose results are still to come."""
+        return self.session.transcript.open_calls
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model has nothing to answer: it has, or only open calls are left (LR6)."""
+        return self.session.answered or self.session.transcript.waits
 
     @property
     def has_open_round(self) -> bool:
@@ -189,7 +219,7 @@ class OpenConversation:
         if is_new_task:
             counts = self._new_counts()
             await self._tell_messages(waiting)
-        taken = self._add_messages([entry for entry in waiting if entry.id not in told])
+        taken = await self._add_entries([entry for entry in waiting if entry.id not in told])
         await self._commit(counts, "open", [*told, *taken])
         return is_new_task
 
@@ -209,14 +239,29 @@ class OpenConversation:
         answer wait for the user's next message.
         """
         is_new_task = any(is_message(entry) for entry in inbox)
-        if not is_new_task and self.session.answered:
+        open_calls = self.open_calls
+        expired = self._expired(inbox) if open_calls else []
+        is_answered = self.is_answered
+        has_late = bool(expired) or any(is_late(entry) for entry in inbox)
+        if not is_new_task and not has_late and is_answered:
             return False
         counts = self._new_counts() if is_new_task else self.claim.counts
         await self._tell_messages(inbox)
-        taken = self._add_messages(inbox)
-        if taken:
+        taken = await self._add_entries(inbox, expired)
+        if taken or expired:
             await self._commit(counts, "open", taken)
         return bool(taken)
+
+    def _expired(self, inbox: Sequence[InboxEntry]) -> list[PromisedCall]:
+        """The open calls that are given up now: their time is over, and nothing has come."""
+        now, came = store_now(self.claim), {entry.id for entry in inbox}
+        return [
+            call
+            for call in self.open_calls
+            if call.promise.until is not None
+            and call.promise.until <= now
+            and late_id(call.call_id) not in came
+        ]
 
     async def notices_with_outputs(self) -> dict[str, InboxEntry]:
         """What people said that calls of the open round gave, by call id."""
@@ -241,13 +286,54 @@ class OpenConversation:
         if messages and self.before_taking is not None:
             await self.before_taking(messages)
 
-    def _add_messages(self, inbox: Sequence[InboxEntry]) -> list[str]:
-        """Add the messages and notices of the inbox to the session; gives their ids."""
+    async def _add_entries(
+        self, inbox: Sequence[InboxEntry], expired: Sequence[PromisedCall] = ()
+    ) -> list[str]:
+        """Add the late results, messages and notices of the inbox to the session; gives their ids.
+
+        Late results come first: the calls that they answer stand before all messages.
+        """
+        transcript = self.session.transcript
+        late = [entry for entry in inbox if is_late(entry)]
+        if late or expired:
+            by_id = {late_id(call.call_id) for call in self.open_calls}
+            fitting = [entry for entry in late if entry.id in by_id]
+            for entry in late:
+                if entry.id not in by_id:
+                    await self._drop_late(entry)
+            for call in expired:
+                await self._note_expired(call)
+            if fitting or expired:
+                assert self.late is not None
+                items, told = await self.late.items(self.session, fitting, expired)
+                if self.before_late is not None:
+                    await self.before_late(told)
+                transcript.append_late(items)
         taken = [entry for entry in inbox if is_message(entry) or is_notice(entry)]
         for entry in taken:
             value: Any = entry.value["message"] if is_notice(entry) else entry.value
-            self.session.transcript.append(load_message(value))
-        return [entry.id for entry in taken]
+            transcript.append(load_message(value))
+        return [entry.id for entry in (*late, *taken)]
+
+    async def _note_expired(self, call: PromisedCall) -> None:
+        """Keep that nobody knows what a call did that is given up (rule LR12)."""
+        assert self.late is not None
+        if self.late.effect_of(call.name) != "once":
+            return
+        unresolved = self.late.unresolved(self.scope, call)
+        value = expired_result(call, "once").dump()
+        value["unresolved"] = unresolved.dump()
+        await self.record(f"call:{call.call_id}", value)
+        self.unresolved += (unresolved,)
+
+    async def _drop_late(self, entry: InboxEntry) -> None:
+        """Let go of a late result that no call waits for; one that was given up has happened."""
+        call_id = str(entry.value["call_id"])
+        logger.warning("a late result of %s in %s: no such call is open", call_id, self.scope)
+        if not any(call.metadata.id == call_id for call in self.unresolved):
+            return
+        with suppress(StoreError):  # somebody may have said so before
+            await self.store.resolve(self.scope, call_id, "happened", by="delivery")
 
     async def _commit(
         self,

@@ -145,6 +145,10 @@ class DatabaseStore:
         message = write(dump_message(item))
         await self._run(outside.push(scope, message, idempotency_key))
 
+    async def deliver(self, scope: str, call_id: str, value: Mapping[str, Any]) -> bool:
+        """See `LateStore.deliver`."""
+        return await self._run(outside.deliver(scope, call_id, write(value)))
+
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
         """See `SessionStore.inbox`."""
         return await self._run(outside.inbox(scope))

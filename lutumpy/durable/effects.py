@@ -49,6 +49,8 @@ from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.events import EventWriter
 from lutumpy.durable.journal import StoreJournal, is_unresolved
+from lutumpy.durable.late import open_call_of
+from lutumpy.durable.late_round import take_late_results
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.runner import CallRunner
@@ -112,6 +114,8 @@ class RoundSettings:
         review: What reviews results.
         carrier: Gives the current span as text, where spans are made: a process that takes the
             round up links its own to that.
+        late: What a round does whose calls are open: it waits for their results, or is committed
+            with their promises.
     """
 
     tools: Any
@@ -122,6 +126,7 @@ class RoundSettings:
     hooks_wait: bool
     review: ToolHooks[Any] | None
     carrier: Callable[[], Mapping[str, str]] | None = None
+    late: Literal["wait", "go_on"] = "wait"
 
 
 class DurableEffects(AsyncEffects):
@@ -286,16 +291,48 @@ class DurableEffects(AsyncEffects):
         known = [journal.result_of(ticket) for ticket in tickets]
         results = [result for result in known if result is not None]
         if len(results) == len(tickets):
-            return await self._take_outputs(results)
+            return await self._take_late(tickets, await self._take_outputs(results))
         try:
             ran = await self._run(pending, tickets, journal)
-            return await self._take_outputs(await _keep_results(tickets, ran, journal))
+            results = await self._take_outputs(await _keep_results(tickets, ran, journal))
+            return await self._take_late(tickets, results)
         except GeneratorExit:
             raise
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(SECONDS_TO_SETTLE):
                 await _settle(journal)
             raise
+
+    async def _take_late(
+        self, tickets: Sequence[CallTicket], results: list[ToolResult]
+    ) -> list[ToolResult]:
+        """The results, late ones in place of promises where the round waits for them; raises
+        `HeldForPerson` where some are still to come.
+        """
+        promised = [
+            open_call_of(ticket, result)
+            for ticket, result in zip(tickets, results, strict=True)
+            if result.status == "promised"
+        ]
+        if promised and self._events is not None:
+            await self._events.promise(promised)
+        if self._settings.late == "go_on" or not promised:
+            return results
+        conversation = self._conversation
+        still_open, used = await take_late_results(conversation, tickets, results, self._calls)
+        if still_open:
+            data = cast("Mapping[str, JsonValue]", conversation.recorded("plan"))
+            waiting = Waiting(data, (), str(data["digest"]), tuple(still_open))
+            if self._events is not None:
+                await self._events.wait_for_results(waiting.digest)
+            raise HeldForPerson(waiting, frozenset([entry.id for entry in used]))
+        for entry in used:
+            conversation.tell_by_result(entry)
+        if conversation.before_late is not None:
+            late = {call.call_id for call in promised}
+            taken = [(result, "delivered") for result in results if result.metadata.id in late]
+            await conversation.before_late(taken)
+        return results
 
     async def _take_outputs(self, results: list[ToolResult]) -> list[ToolResult]:
         """The results, with the outputs that people know of calls of unknown outcome (rule P8).

@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from lutumpy import AssistantTurn, ToolRoundPlan, Usage
+from lutumpy import AssistantTurn, OpenCall, ToolResult, ToolRoundPlan, Usage
 from lutumpy.durable.conversation import OpenConversation, load_message
 from lutumpy.durable.envelopes import Place, marker_of
-from lutumpy.durable.log import Restarted, RunFailed, RunStopped
+from lutumpy.durable.log import CallDelivered, Restarted, RunFailed, RunStopped
 from lutumpy.durable.shown import (
     dump_event,
     held_event,
+    promised_event,
     show_blocks,
     show_message,
     show_result,
@@ -86,6 +87,7 @@ class EventWriter:
         self._decoded: Mapping[str, JsonValue] | None = None
         self._ended = False
         conversation.before_taking = self._write_messages
+        conversation.before_late = self._write_late
 
     # --- the answer --------------------------------------------------------------------------
 
@@ -193,6 +195,28 @@ class EventWriter:
         new = [event for event in events if not all(map(self._has_written, _names(event)))]
         await self._write([*new, waits])
         self._ended = True
+
+    async def promise(self, calls: Sequence[OpenCall]) -> None:
+        """The results of calls come later; told once of each."""
+        told = [_once(promised_event(call), f"CallPromised:{call.call_id}") for call in calls]
+        new = [event for event in told if not all(map(self._has_written, _names(event)))]
+        if new:
+            await self._write(new)
+
+    async def wait_for_results(self, digest: str) -> None:
+        """The run ends: late results have to come."""
+        waits: Mapping[str, JsonValue] = {"event": "RunWaits", "digest": digest, "held": []}
+        await self._write([{**waits, "status": "waiting"}])
+        self._ended = True
+
+    async def _write_late(self, results: Sequence[tuple[ToolResult, str]]) -> None:
+        """Late results are about to be taken."""
+        told: list[Mapping[str, JsonValue]] = []
+        for result, reason in results:
+            metadata = result.metadata
+            event = CallDelivered(metadata.id, metadata.name, result.status, reason)
+            told.append(_once(dump_event(event), f"CallDelivered:{metadata.id}"))
+        await self._write(told)
 
     async def fail(self, error: BaseException) -> None:
         """The run ends by an error, or is cancelled (rule W1)."""

@@ -6,6 +6,8 @@
 #   ------------------------------------------  ----------------------------------------------------
 #   its result                                  that result
 #   a marker of it without a result (`once`)    maybe_executed; recorded, so the call is unresolved
+#   the same, of a tool that may be late        promised; recorded, so the call is open (LR8)
+#   an equal `once` call that is open           rejected; the result is recorded (LR13)
 #   an equal call that nobody has decided       rejected; the result is recorded
 #   a marker of an equal call, likewise         rejected; the result is recorded
 #   nothing, and its tool is `once`             the marker is inserted, then: it may be run
@@ -24,8 +26,10 @@ from typing import TYPE_CHECKING, Any, cast
 from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
+from lutumpy.durable.late import untold_promise
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
+from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -53,6 +57,10 @@ class StoreJournal:
         # Recorded results, by call id; and `once` calls that were begun here and have no result.
         self._results: dict[str, ToolResult] = {}
         self._running: dict[str, CallTicket] = {}
+        # Calls of this round that are open.
+        self._promised: list[CallTicket] = [
+            ticket for ticket in tickets if self._is_promised(ticket)
+        ]
         # Results that are known, whether or not they could be recorded.
         self._known: dict[str, ToolResult] = {}
 
@@ -66,8 +74,10 @@ class StoreJournal:
             return await self._keep(ticket, _rejected(ticket, equal))
         if ticket.effect == "once":
             if not await self.mark(ticket):
-                return await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
-            self._running[ticket.call_id] = ticket
+                return await self._keep(ticket, _left_by_marker(ticket))
+            # Of a late tool, the marker itself says that the call is open.
+            if not ticket.late:
+                self._running[ticket.call_id] = ticket
         else:
             await self.count_again(ticket)
         return Begun(f"claim {self._conversation.claim.fence}")
@@ -79,8 +89,15 @@ class StoreJournal:
             return known
         if self.was_begun(ticket):
             return None  # whatever became of an equal call, this one may have run (rule P7)
+        running = self._find_open(ticket)
+        if running is not None:
+            return await self._keep(ticket, _still_running(ticket, running))
         equal = self._find_unresolved(ticket)
         return None if equal is None else await self._keep(ticket, _rejected(ticket, equal))
+
+    def _is_promised(self, ticket: CallTicket) -> bool:
+        value: Any = self._conversation.recorded(record_name(ticket))
+        return isinstance(value, Mapping) and value.get("status") == "promised"
 
     def was_begun(self, ticket: CallTicket) -> bool:
         """Whether the call had a marker without a result when this process took over."""
@@ -165,6 +182,8 @@ class StoreJournal:
         self._running.pop(ticket.call_id, None)
         kept: ToolResult = result if recorded == value else _load(recorded, ticket)
         self._results[ticket.call_id] = kept
+        if kept.status == "promised":
+            self._promised.append(ticket)
         if is_unresolved(kept):
             self._conversation.unresolved += (unresolved,)
         return kept
@@ -177,6 +196,20 @@ class StoreJournal:
             is_equal = (begun.tool, begun.equal_to) == (ticket.tool, ticket.equal_to)
             if is_equal and self.result_of(begun) is None:
                 return UnresolvedCall.of(begun.scope, begun.metadata, begun.equal_to)
+        return None
+
+    def _find_open(self, ticket: CallTicket) -> str | None:
+        """The id of an equal `once` call that is open, in this round or an earlier one."""
+        if ticket.effect != "once":
+            return None
+        for other in self._promised:
+            if (other.tool, other.equal_to) == (ticket.tool, ticket.equal_to):
+                return other.call_id
+        for call in self._conversation.open_calls:
+            if call.name == ticket.tool and json_values.equal_arguments(
+                call.arguments, ticket.arguments
+            ):
+                return call.call_id
         return None
 
     def _find_unresolved(self, ticket: CallTicket) -> UnresolvedCall | None:
@@ -208,6 +241,20 @@ def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:
     return ExecutionResult(
         ticket.metadata, f"Tool call rejected: {reason}", "rejected", reason, outcome="rejected"
     )
+
+
+def _still_running(ticket: CallTicket, other: str) -> ExecutionResult:
+    reason = f"An equal call ({other}) is still running; its result comes by itself."
+    return ExecutionResult(
+        ticket.metadata, f"Tool call rejected: {reason}", "rejected", reason, outcome="rejected"
+    )
+
+
+def _left_by_marker(ticket: CallTicket) -> ExecutionResult:
+    """What is known of a call that somebody has begun, and has no result."""
+    if ticket.late:
+        return untold_promise(ticket)
+    return _maybe_executed(ticket, "The process that ran")
 
 
 def _maybe_executed(ticket: CallTicket, who: str) -> ExecutionResult:

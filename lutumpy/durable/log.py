@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ENDINGS",
     "CallDecided",
+    "CallDelivered",
     "CallHeld",
+    "CallPromised",
     "Completed",
     "Delta",
     "DurableEvent",
@@ -255,6 +257,29 @@ class CallDecided:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPromised:
+    """The result of a call comes later. `note` is what the model is told, `until` (ISO 8601) when
+    the call is given up; empty where nobody said it.
+    """
+
+    call: ShownCall
+    note: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelivered:
+    """The late result of a call is taken: `outcome` is its status (`ok`, `error`, `rejected`), and
+    `reason` is `delivered`, or `expired` where none came.
+    """
+
+    call_id: str
+    tool: str
+    outcome: str
+    reason: str = "delivered"
+
+
+@dataclass(frozen=True, slots=True)
 class RoundExecuted:
     """The pending calls have run. Attributes as in `lutumpy.loops`."""
 
@@ -305,7 +330,7 @@ class LoopEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunWaits:
-    """The run has ended, and goes on when somebody has decided.
+    """The run has ended, and goes on when somebody has decided, or a late result has come.
 
     Attributes:
         digest: The digest of the plan.
@@ -362,6 +387,8 @@ DurableEvent: TypeAlias = Union[
     RoundPlanned,
     CallHeld,
     CallDecided,
+    CallPromised,
+    CallDelivered,
     RoundExecuted,
     RoundCommitted,
     Restarted,
@@ -405,6 +432,8 @@ _KINDS: Mapping[str, type[Any]] = {
         RoundPlanned,
         CallHeld,
         CallDecided,
+        CallPromised,
+        CallDelivered,
         RoundExecuted,
         RoundCommitted,
         Restarted,

@@ -32,6 +32,7 @@ import anyio
 from typing_extensions import TypeVar, Unpack
 
 from lutumpy import (
+    CallTicket,
     HookError,
     Model,
     RunNormally,
@@ -44,7 +45,6 @@ from lutumpy import (
     Usage,
 )
 from lutumpy.durable.attempts import check_max_attempts, find_stuck
-from lutumpy.durable.checks import check_lease
 from lutumpy.durable.conversation import OpenConversation, is_message
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.effects import (
@@ -55,8 +55,17 @@ from lutumpy.durable.effects import (
     is_decision,
 )
 from lutumpy.durable.events import EventWriter
+from lutumpy.durable.late import (
+    LateReader,
+    LateStore,
+    is_late,
+    late_value,
+    result_of_delivery,
+    withdrawn_result,
+)
 from lutumpy.durable.lease import give_up, hold_while
 from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.loop_arguments import UNSENT, check_arguments, check_parts
 from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.store import SessionStore
@@ -90,8 +99,6 @@ C = TypeVar("C", bound=BaseToolCall, default=BaseToolCall)
 V = TypeVar("V", default=None)
 
 OnProgress = Callable[[LoopEvent[C]], "Awaitable[None] | None"]
-
-UNSENT = "nothing was sent"
 
 
 class DurableLoop(Generic[TS, C, V]):
@@ -131,6 +138,10 @@ class DurableLoop(Generic[TS, C, V]):
         budget_for: Gives the budget of one conversation, by its id: a new one, to which is counted
             what the conversation in the store has cost and called. In place of `budget`, which all
             conversations of this process share.
+        late: What becomes of a round whose calls have promised their results (`late=True`). `wait`:
+            it is not committed before they came; `run` gives `Waiting`, with the open calls.
+            `go_on`: it is committed with the promises, the model goes on, and each result is told
+            when it comes; where nothing is left to answer, the loop is stopped by `open`.
         **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
 
     Raises:
@@ -160,24 +171,26 @@ class DurableLoop(Generic[TS, C, V]):
         lease: float = 30.0,
         max_attempts: int | None = 10,
         budget_for: Callable[[str], LoopBudget] | None = None,
+        late: Literal["wait", "go_on"] = "wait",
         **options: Unpack[LoopOptions[TS]],
     ) -> None:
         if "scope" in options:
             raise TypeError(f"scope= belongs to run(), for each conversation; {UNSENT}")
         decider: Any = _run_all if hooks is None else hooks
         self._loop_settings = LoopSettings(
-            tools, dispatch, decider, approve, max_rounds, output=output, **options
+            tools, dispatch, decider, approve, max_rounds, output=output, late=late, **options
         )
-        _check(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
-        _check_parts(store, runner)
+        check_arguments(sign=sign, verify=verify, drift=drift, on_progress=on_progress, lease=lease)
+        check_parts(store, runner)
         if runner is None:
             runner = LocalRunner(self._loop_settings.dispatcher, options.get("executor"))
         review = hooks if isinstance(hooks, ToolHooks) else None
         telemetry = self._loop_settings.telemetry
         carrier = None if telemetry is None else telemetry.carrier
         self._settings = RoundSettings(
-            tools, runner, sign, verify, drift, has_async_hooks(decider), review, carrier
+            tools, runner, sign, verify, drift, has_async_hooks(decider), review, carrier, late
         )
+        self._late = LateReader(tools, drift, review)
         self._store = store
         self._llm = llm
         self._budget_for = budget_for
@@ -250,6 +263,55 @@ class DurableLoop(Generic[TS, C, V]):
                 await self._check_decisions(scope, each.plan, decisions, by)
         return await self._store.decide(scope, digest, decisions, by=by)
 
+    async def deliver(self, ticket: CallTicket, output: Any) -> bool:
+        """Leave the late result of a call, from any process, at any time, as often as one likes.
+
+        The next run takes it, once. It may come before the round of the call is recorded.
+
+        Args:
+            ticket: The ticket that the tool got; `CallTicket.load` reads its dump.
+            output: What the tool gave; an exception for one that failed; or a `ToolResult`.
+
+        Returns:
+            `True`; `False` if the call had its late result already: that one stands.
+
+        Raises:
+            PlanError: `schema`: the tool is another one now than that which was called.
+            CommitError: `wrong_output`: the output doesn't fit the tool. Nothing was left.
+            StoreError: the store has no such conversation.
+            TypeError: the store keeps no late results.
+        """
+        toolset = self._settings.tools.__view__().toolset
+        result = result_of_delivery(ticket, output, toolset)
+        value = late_value(ticket.call_id, ticket.tool, result, digest=ticket.tool_digest)
+        return await self._late_store().deliver(ticket.scope, ticket.call_id, value)
+
+    async def withdraw(self, scope: str, call_id: str, *, reason: str, by: str) -> bool:
+        """Give an open call up: its late result says that it was rejected, and why.
+
+        Args:
+            scope: The conversation's id.
+            call_id: The id of the call.
+            reason: Why; the model is told.
+            by: Who says so.
+
+        Returns:
+            `True`; `False` if the call had its late result already: that one stands.
+
+        Raises:
+            StoreError: the store has no such conversation.
+        """
+        result = await withdrawn_result(self._store, scope, call_id, reason)
+        value = late_value(call_id, result.metadata.name, result, digest=None, by=by)
+        return await self._late_store().deliver(scope, call_id, value)
+
+    def _late_store(self) -> LateStore:
+        if not callable(getattr(self._store, "deliver", None)):
+            raise TypeError(
+                f"{type(self._store).__name__} keeps no late results: it has no deliver()"
+            )
+        return cast("LateStore", self._store)
+
     async def _check_decisions(
         self,
         scope: str,
@@ -301,6 +363,7 @@ class DurableLoop(Generic[TS, C, V]):
     ) -> tuple[Answered[V] | Waiting, frozenset[str]]:
         """Go on with a claimed conversation, and give it up on every way out."""
         conversation = OpenConversation(self._store, claim)
+        conversation.late = self._late
         writer = EventWriter(conversation) if self._events else None
         work = partial(self._work, conversation, claim.inbox, writer, in_thread=in_thread)
         status: Status | None = None
@@ -340,7 +403,7 @@ class DurableLoop(Generic[TS, C, V]):
     ) -> Answered[V]:
         if not conversation.has_open_round:
             await conversation.take_messages(inbox)
-        if not conversation.has_open_round and conversation.session.answered:
+        if not conversation.has_open_round and conversation.is_answered:
             last = _last_answer(conversation, self._loop_settings.output)
             if writer is not None:  # the process that committed it may have said nothing more
                 await writer.add(LoopEnded(last.rounds, last.usage, last))
@@ -407,8 +470,10 @@ class DurableLoop(Generic[TS, C, V]):
         """Whether something came in that this run hasn't looked at, in its last moment."""
         inbox = await self._store.inbox(scope)
         if isinstance(outcome, Answered):
-            return any(is_message(entry) for entry in inbox)
+            return any(is_message(entry) or is_late(entry) for entry in inbox)
         decisions = [entry for entry in inbox if is_decision(entry, outcome.digest)]
+        if outcome.open:
+            decisions = [entry for entry in inbox if is_late(entry)]
         return any(entry.id not in seen for entry in decisions)
 
     def __repr__(self) -> str:
@@ -427,29 +492,7 @@ def _last_answer(conversation: OpenConversation, output: Any) -> LoopResult[Any]
         result: TurnResult[Any] = TurnResult(session.turns()[-1])
     else:
         result = read_value(session.transcript, output)
-    return LoopResult.of_answer(result, rounds, Usage(), asked_for_value=output is not None)
-
-
-def _check(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lease: Any) -> None:
-    if sign is not None and not isinstance(sign, Signer):
-        raise TypeError(f"sign= takes a Signer, not {type(sign).__name__}; {UNSENT}")
-    if verify is not None and not isinstance(verify, Mapping):
-        raise TypeError(f"verify= takes keys by id, not {type(verify).__name__}; {UNSENT}")
-    if drift not in ("refuse", "reject"):
-        raise ValueError(f"drift= is 'refuse' or 'reject', not {drift!r}; {UNSENT}")
-    if on_progress is not None and not callable(on_progress):
-        raise TypeError(
-            f"on_progress= takes a callable, not {type(on_progress).__name__}; {UNSENT}"
-        )
-    if isinstance(lease, bool) or not isinstance(lease, (int, float)):
-        raise TypeError(f"lease= is a number of seconds, not {type(lease).__name__}; {UNSENT}")
-    if not lease > 0:
-        raise ValueError(f"lease={lease} is not a positive number of seconds; {UNSENT}")
-    check_lease(lease)
-
-
-def _check_parts(store: Any, runner: Any) -> None:
-    if not callable(getattr(store, "claim", None)):
-        raise TypeError(f"store= takes a SessionStore, not {type(store).__name__}; {UNSENT}")
-    if runner is not None and not callable(getattr(runner, "run", None)):
-        raise TypeError(f"runner= takes a CallRunner, not {type(runner).__name__}; {UNSENT}")
+    ended = LoopResult.of_answer(result, rounds, Usage(), asked_for_value=output is not None)
+    if not conversation.open_calls:
+        return ended
+    return replace(ended.with_open_calls(session.open_calls), stopped_by="open")

@@ -229,6 +229,19 @@ class MemoryStore(MemoryOperators):
                 if found.status == "done":
                     found.set_status("open")
 
+    async def deliver(self, scope: str, call_id: str, value: Mapping[str, Any]) -> bool:
+        """See `LateStore.deliver`."""
+        copied = copy_of(value)
+        with self._lock:
+            found = self._find(scope)
+            entry_id = f"late:{call_id}"
+            if any(entry.id == entry_id for entry in found.inbox):
+                return False
+            found.add_entry(InboxEntry(entry_id, "late", copied))
+            if found.status in ("done", "waiting"):
+                found.set_status("open")
+            return True
+
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
         """See `SessionStore.inbox`."""
         with self._lock:

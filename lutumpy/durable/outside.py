@@ -1,4 +1,5 @@
-"""What comes to a store in a database from outside: messages, decisions, and what became of calls.
+"""What comes to a store in a database from outside: messages, decisions, what became of calls, and
+late results.
 
 See `operations.py` for what an operation is.
 """
@@ -29,6 +30,7 @@ from lutumpy.execution import UnresolvedCall
 
 __all__ = [
     "decide",
+    "deliver",
     "inbox",
     "inbox_of",
     "push",
@@ -45,6 +47,15 @@ def push(scope: str, message: Content, idempotency_key: str) -> Operation[None]:
     added = yield from _add_to_inbox(scope, f"message:{idempotency_key}", "message", None, message)
     if added and status == "done":
         yield from _open(scope)
+
+
+def deliver(scope: str, call_id: str, value: Content) -> Operation[bool]:
+    """See `LateStore.deliver`."""
+    status = (yield from lock(scope))[4]
+    added = yield from _add_to_inbox(scope, f"late:{call_id}", "late", None, value)
+    if added and status in ("done", "waiting"):
+        yield from _open(scope)
+    return added
 
 
 def _open(scope: str) -> Operation[None]:
@@ -82,7 +93,7 @@ def inbox(scope: str) -> Operation[tuple[InboxEntry, ...]]:
 def inbox_of(scope: str, digest: str) -> Operation[tuple[InboxEntry, ...]]:
     rows = yield Query(
         "SELECT id, long_name, kind, value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
-        "AND (kind IN ('message', 'notice') OR plan = ?) ORDER BY seq",
+        "AND (kind IN ('message', 'notice', 'late') OR plan = ?) ORDER BY seq",
         (key_of(scope), digest),
     )
     return tuple(

@@ -15,6 +15,8 @@ from lutumpy.plain.values import dataclass
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy import OpenCall
+
 __all__ = ["Answered", "RunResult", "Stuck", "Waiting"]
 
 
@@ -36,17 +38,20 @@ class Answered(Generic[V_co]):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A person has to decide calls before the conversation goes on. This process may end.
+    """A person has to decide calls, or results have to come, before the conversation goes on. This
+    process may end.
 
     Attributes:
-        plan: The plan, as `ToolRoundPlan.dump` gives it, to be shown.
+        plan: The plan of the open round, as `ToolRoundPlan.dump` gives it, to be shown.
         held: The ids of the calls that nobody has decided yet.
         digest: The digest of the plan, which decisions have to name.
+        open: The calls of the round whose results are still to come.
     """
 
     plan: Mapping[str, JsonValue] = field(repr=False)
     held: tuple[str, ...]
     digest: str
+    open: tuple[OpenCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

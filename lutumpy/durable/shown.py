@@ -14,6 +14,7 @@ from lutumpy import (
     FilePart,
     HandledTool,
     ImagePart,
+    OpenCall,
     RejectedToolCall,
     Session,
     TextPart,
@@ -213,6 +214,18 @@ def held_event(call: BaseToolCall, reason: str, digest: str) -> dict[str, JsonVa
         }
     )
     return {"event": "CallHeld", **values}
+
+
+def promised_event(call: OpenCall) -> dict[str, JsonValue]:
+    """That the result of a call comes later."""
+    shown = ShownCall(call.call_id, call.tool, call.arguments, _parse(call.arguments))
+    until = "" if call.until is None else call.until.isoformat()
+    return {
+        "event": "CallPromised",
+        "call": json_values.clean(asdict(shown)),
+        "note": call.note,
+        "until": until,
+    }
 
 
 def decided_event(

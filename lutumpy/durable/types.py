@@ -62,12 +62,14 @@ class InboxEntry:
             became of a call whose outcome was not known: `{"message": <as a user's message>,
             "call_id": ..., "round": ..., "output": ..., "by": ...}` (rule P8). A notice begins no
             task: it is written before the next turn, whenever that is.
-        value: The message, decision or notice.
+            Or `late`, the late result of a call: `{"call_id": ..., "tool": ..., "result": ...}`,
+            which begins no task either, but is answered (rules LR9, LR11).
+        value: The message, decision, notice or late result.
         taken: Whether a round has taken it. A decision is kept as long as its plan is open.
     """
 
     id: str
-    kind: Literal["message", "decision", "notice"]
+    kind: Literal["message", "decision", "notice", "late"]
     value: Mapping[str, JsonValue]
     taken: bool = False
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from lutumpy import ToolMetadata, ToolResult
+from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
-__all__ = ["FailureKey", "LoopCounts"]
+__all__ = ["FailureKey", "LoopCounts", "failed_calls", "failure_key"]
 
 FailureKey: TypeAlias = "tuple[str, str]"
 """The name of a tool, and its arguments in a form that is the same for equal JSON values."""
@@ -29,3 +31,19 @@ class LoopCounts:
     tokens: int = 0
     failures: Mapping[FailureKey, int] = field(default_factory=dict)
     value_retries: int = 0
+
+
+def failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
+    """The calls that went wrong, without those skipped as duplicates of another of the round."""
+    seen: set[FailureKey] = set()
+    for result in results:
+        key = failure_key(result.metadata)
+        skipped = key in seen and result.status == "rejected"
+        seen.add(key)
+        if result.status not in ("ok", "promised") and not skipped:
+            yield result.metadata
+
+
+def failure_key(metadata: ToolMetadata) -> FailureKey:
+    """The key under which a call is counted that went wrong."""
+    return metadata.name, json_values.canonical_arguments(metadata.arguments)

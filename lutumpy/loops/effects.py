@@ -213,6 +213,9 @@ class AsyncEffects(InSession):
     ) -> None:
         """See `Effects.review`."""
         for result in results:
+            if result.status == "promised":  # they are shown the late result
+                reviewed.append(result)
+                continue
             (after,) = await hooks.review([result])
             reviewed.append(take_content(result, after))
 
@@ -316,6 +319,9 @@ class SyncEffects(InSession):
     ) -> None:
         """See `Effects.review`."""
         for result in results:
+            if result.status == "promised":
+                reviewed.append(result)
+                continue
             (after,) = hooks.review_sync([result])
             reviewed.append(take_content(result, after))
 

@@ -24,7 +24,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -37,7 +37,6 @@ from lutumpy import (
     NeedsTools,
     Session,
     ToolAvailability,
-    ToolMetadata,
     ToolRequirement,
     ToolResult,
     ToolRound,
@@ -48,7 +47,7 @@ from lutumpy import (
 from lutumpy.errors import BudgetExceeded
 from lutumpy.execution import ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
-from lutumpy.loops.counts import FailureKey, LoopCounts
+from lutumpy.loops.counts import LoopCounts, failed_calls, failure_key
 from lutumpy.loops.effects import Effects, OpenRound, PendingCalls
 from lutumpy.loops.progress import (
     LoopEnded,
@@ -63,7 +62,6 @@ from lutumpy.loops.result import LoopResult, StoppedBy, stop_reason
 from lutumpy.loops.reviews import has_words_of_the_tool, take_content, withhold
 from lutumpy.loops.settings import LoopSettings
 from lutumpy.models import ToolTurn
-from lutumpy.plain import json_values
 
 __all__ = ["Loop"]
 
@@ -112,6 +110,8 @@ class Loop:
         # The last turn, and what it was made of.
         self._turn: ToolTurn[Any, Any] | None = None
         self._turn_made_of: tuple[Any, ...] | None = None
+        # Whether calls may be open: then there may be nothing to answer.
+        self._may_wait: bool = bool(session.transcript.open_calls)
 
     @property
     def rounds(self) -> int:
@@ -136,6 +136,8 @@ class Loop:
             if limit is not None:
                 return (yield from self._end_at_limit(_last_text(self._session), limit))
         while True:
+            if self._may_wait and not is_open and self._session.transcript.waits:
+                return (yield from self._end_at_limit(_last_text(self._session), "open"))
             turn = yield from self._next_turn()
             number = self.rounds + 1
             if not is_open:
@@ -218,7 +220,7 @@ class Loop:
             effort=settings.effort,
             on_prefix_change=settings.on_prefix_change,
         )
-        return turn
+        return turn if settings.late == "go_on" else turn.waiting()
 
     def _asks_again(self, result: TurnResult[Any]) -> bool:
         """Whether the model gets another try to write a value."""
@@ -270,6 +272,8 @@ class Loop:
         return (yield from self._end_loop(ended))
 
     def _end_loop(self, ended: LoopResult[Any]) -> Generator[Any, Any, LoopResult[Any]]:
+        if self._may_wait:
+            ended = ended.with_open_calls(self._session.open_calls)
         yield from self._report_progress(LoopEnded(ended.rounds, ended.usage, ended))
         return ended
 
@@ -294,6 +298,9 @@ class Loop:
             known = [*answers, *reviewed, *withheld]
             self._effects.cut_off(plan, self._session, lambda: known)
             raise
+        for result in results:
+            if result.status == "promised":
+                self._may_wait = True
         counts = self._count_round(plan, planned, [*answers, *results])
         committed = [*answers, *reviewed]
         self.counts = yield from self._effects.commit(plan, self._session, committed, counts)
@@ -449,7 +456,7 @@ class Loop:
         """What is counted once this round is committed; its equal calls count once."""
         counts = self.counts
         failed = [
-            *_failed_calls(results),
+            *failed_calls(results),
             *[rejected.metadata for rejected in planned.rejected],
             *[issue.metadata for issue in plan.issues],
         ]
@@ -457,24 +464,9 @@ class Loop:
         if failed:
             failures = {**failures}
             # Each once, and in the order of the answer, which counts keep where they are stored.
-            for key in dict.fromkeys([_failure_key(metadata) for metadata in failed]):
+            for key in dict.fromkeys([failure_key(metadata) for metadata in failed]):
                 failures[key] = failures.get(key, 0) + 1
         return LoopCounts(counts.rounds + 1, counts.tokens, failures, counts.value_retries)
-
-
-def _failed_calls(results: Iterable[ToolResult]) -> Iterator[ToolMetadata]:
-    """The calls that went wrong, without those skipped as duplicates of another of the round."""
-    seen: set[FailureKey] = set()
-    for result in results:
-        key = _failure_key(result.metadata)
-        skipped = key in seen and result.status == "rejected"
-        seen.add(key)
-        if result.status != "ok" and not skipped:
-            yield result.metadata
-
-
-def _failure_key(metadata: ToolMetadata) -> FailureKey:
-    return metadata.name, json_values.canonical_arguments(metadata.arguments)
 
 
 def _name_of(function: Any) -> str:

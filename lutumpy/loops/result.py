@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Any, Generic, Literal
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
@@ -12,6 +12,9 @@ from lutumpy import AssistantTurn, LutumpyError, ToolResult, TurnResult, Usage
 from lutumpy.plain.brief_repr import brief, brief_line
 from lutumpy.plain.notebooks import html_of
 from lutumpy.plain.values import dataclass
+
+if TYPE_CHECKING:
+    from lutumpy import OpenCall
 
 __all__ = ["LoopResult", "StoppedBy", "UncommittedRoundError", "stop_reason"]
 
@@ -27,6 +30,7 @@ StoppedBy = Literal[
     "repeat",
     "budget",
     "paused",
+    "open",
     "unknown",
 ]
 """Why a loop ended; see `LoopResult.stopped_by`."""
@@ -55,13 +59,16 @@ class LoopResult(Generic[V_co]):
             that `output` asks for, and the loop has no retry left. `refusal`: it refused
             (`result.refusal`), or the provider filtered the answer. `length`: a limit cut the
             answer, mostly that of the output. `paused`: the provider paused its turn; another loop
-            continues it. `unknown`: the provider gave no known reason, or announced a call that
+            continues it. `open`: there is nothing more to answer until a result comes that a call
+            has promised (`open_calls`): deliver it, and begin another loop.
+            `unknown`: the provider gave no known reason, or announced a call that
             never came, and the answer has no text or broke off
             (`result.turn.provider_finish_reason` is its own word). `round_limit`, `repeat`,
             `budget`: a limit of the loop, with the last round committed and no answer yet.
         result: The finished answer, or `None` where one of the loop's own limits stopped it.
         value: The value of the answer, where `output` asked for one; `None` where there is none.
         value_error: Why there is none; else, and without `output`, `None`.
+        open_calls: The calls whose results are still to come.
     """
 
     text: str
@@ -71,6 +78,14 @@ class LoopResult(Generic[V_co]):
     result: TurnResult[V_co] | None = field(default=None, repr=False)
     value: V_co | None = None
     value_error: str | None = None
+    open_calls: tuple[OpenCall, ...] = field(default=(), repr=False)
+
+    def with_open_calls(self, open_calls: tuple[OpenCall, ...]) -> LoopResult[V_co]:
+        """The same with the calls that are open; an answer is stopped by them."""
+        if not open_calls:
+            return self
+        stopped_by = "open" if self.stopped_by == "answer" else self.stopped_by
+        return replace(self, stopped_by=stopped_by, open_calls=open_calls)
 
     @staticmethod
     def of_answer(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Generic, TypeAlias, Union
+from typing import Any, Generic, Literal, TypeAlias, Union
 
 from typing_extensions import TypedDict, TypeVar
 
@@ -130,7 +130,7 @@ class LoopSettings:
 
     # A field for each key of `LoopOptions`, so that an unknown option is a TypeError. `output` is
     # not one of them, since it gives the result its type, and `decide_held`, since a loop in a
-    # store waits for people in another way.
+    # store waits for people in another way, as it does for late results (`late`).
     tools: Any
     dispatch: Dispatcher[Any] | None
     hooks: ToolHooks[Any] | Policy[Any] | None
@@ -156,6 +156,7 @@ class LoopSettings:
     budget: LoopBudget | None = None
     output: Any = None
     decide_held: Policy[Any] | None = None
+    late: Literal["wait", "go_on"] = "go_on"
 
     def __post_init__(self) -> None:
         _check_positive("max_rounds", self.max_rounds)
@@ -187,6 +188,8 @@ class LoopSettings:
         if self.scope is not None and not isinstance(self.scope, str):
             raise TypeError(f"scope= takes text, not {type(self.scope).__name__}; {UNSENT}")
         _check_output(self.output, self.value_retries)
+        if self.late not in ("wait", "go_on"):
+            raise ValueError(f"late= is 'wait' or 'go_on', not {self.late!r}; {UNSENT}")
         if self.telemetry is not None and not callable(getattr(self.telemetry, "tool_call", None)):
             kind = type(self.telemetry).__name__
             raise TypeError(f"telemetry= takes a Telemetry, not {kind}; {UNSENT}")

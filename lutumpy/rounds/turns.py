@@ -12,9 +12,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, cast
 
-from typing_extensions import TypeVar
+from typing_extensions import Self, TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import Model, StreamingModel, TurnOptions, check_model
@@ -135,6 +136,15 @@ class _Turn(Generic[C, W]):
         self._offer = offer
         self._value_tool = value_tool
         self._offering = offering
+
+    def waiting(self) -> Self:
+        """The same turn for who waits for every result: no tool is said to be late."""
+        offering = self._offering
+        if offering is None or not offering.has_late_tools:
+            return self
+        twin = copy(self)
+        twin._offering = offering.waiting()
+        return twin
 
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief, brief_line, brief_list

@@ -45,6 +45,7 @@ def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> C
         0 if origin is None else origin.occurrence(metadata),
         equal_to,
         metadata.is_text,
+        options.late,
     )
 
 

@@ -39,6 +39,7 @@ class CallTicket:
         occurrence: How many equal calls of the answer stand before this one.
         equal_to: A text that is the same for equal calls of one tool, edits of hooks included.
         is_text: Whether `arguments` is free text, and not JSON.
+        late: Whether its result may come later.
     """
 
     scope: str
@@ -55,6 +56,7 @@ class CallTicket:
     occurrence: int
     equal_to: str = field(default="", repr=False)
     is_text: bool = False
+    late: bool = False
 
     @property
     def metadata(self) -> ToolMetadata:
@@ -67,6 +69,8 @@ class CallTicket:
         dumped: dict[str, JsonValue] = {name: getattr(self, name) for name in _FIELDS}
         if self.timeout == math.inf:
             dumped["timeout"] = None
+        if not self.late:
+            del dumped["late"]  # as in tickets that were made before it was known
         return dumped
 
     @staticmethod
@@ -78,7 +82,7 @@ class CallTicket:
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"a ticket is a JSON object, not {type(data).__name__}")
-        values = dict(data)
+        values = {"late": False, **data}
         if "timeout" in values and values["timeout"] is None:
             values["timeout"] = math.inf
         for name, kinds in _KINDS.items():
@@ -115,4 +119,5 @@ _KINDS: Mapping[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("max_retries", "occurrence"), (int,)),
     "timeout": (int, float),
     "is_text": (bool,),
+    "late": (bool,),
 }

@@ -1,0 +1,470 @@
+"""Results that come later, in a store (LR8 to LR15, LR20, LR21, LR36)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import anyio
+import pytest
+from durable_toolkit import Model
+
+from lutumpy import (
+    CallTicket,
+    CommitError,
+    Later,
+    PlanError,
+    Session,
+    Skip,
+    ToolError,
+    ToolMetadata,
+    ToolResult,
+    Toolset,
+    hook_impl,
+    tool,
+    tool_fn,
+)
+from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting
+from lutumpy.errors import StoreError
+from lutumpy.execution import Dispatcher
+from lutumpy.loops import run_tools
+from lutumpy.models import Message, ResultBlock, ToolResults
+from lutumpy.testing import Call, Reply
+
+SCOPE = "s"
+
+
+class Farm:
+    """A render farm: what was submitted, and the tickets."""
+
+    def __init__(self) -> None:
+        self.tickets: list[CallTicket] = []
+        self.until: timedelta | None = None
+        self.on_submit: Callable[[CallTicket], Any] | None = None
+
+    async def submit(self, ticket: CallTicket) -> None:
+        self.tickets.append(ticket)
+        if self.on_submit is not None:
+            await self.on_submit(ticket)
+
+
+@tool_fn(late=True, effect="once")
+async def render(scene: str, *, ticket: Skip[CallTicket], farm: Skip[Farm]) -> str:
+    """Render a scene."""
+    await farm.submit(ticket)
+    raise Later("soon", handle={"job": 7}, until=farm.until)
+
+
+@tool_fn(late=True, effect="idempotent")
+async def mirror(name: str, *, ticket: Skip[CallTicket], farm: Skip[Farm]) -> int:
+    """Mirror something."""
+    await farm.submit(ticket)
+    raise Later("soon", until=farm.until)
+
+
+@tool_fn(effect="read")
+async def look(what: str) -> str:
+    """Look at something."""
+    return f"a {what}"
+
+
+class Studio(Toolset):
+    render = tool(render)
+    mirror = tool(mirror)
+    look = tool(look)
+
+
+RENDER = Call("render", {"scene": "beach"}, id="c1")
+MIRROR = Call("mirror", {"name": "x"}, id="c2")
+LOOK = Call("look", {"what": "cat"}, id="c3")
+ANSWER = Reply(text="There.")
+
+
+def loop_of(store: Any, farm: Farm, script: list[Reply], **options: Any) -> DurableLoop[Any, Any]:
+    dispatch = Dispatcher(Studio, context={"farm": farm})
+    return DurableLoop(store, Model(script), tools=Studio, dispatch=dispatch, **options)
+
+
+async def new_store(make: Callable[[], Any] = MemoryStore) -> Any:
+    store = make()
+    session = Session()
+    session.push_user("Render it.")
+    await store.create(SCOPE, session)
+    return store
+
+
+def results(session: Session) -> list[ResultBlock]:
+    items = [item for item in session.transcript if isinstance(item, ToolResults)]
+    return [result for item in items for result in item.results]
+
+
+async def status_of(store: Any) -> str:
+    (info,) = await store.scopes()
+    status: str = info.status
+    return status
+
+
+async def late_texts(store: Any) -> list[str]:
+    session = await store.session(SCOPE)
+    items = session.transcript
+    return [item.text for item in items if isinstance(item, Message) and item.late is not None]
+
+
+def test_wait_commits_the_round_when_its_results_have_come_LR9_LR10(make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        script = [Reply(calls=[RENDER, MIRROR, LOOK]), ANSWER]
+        loop = loop_of(store, farm, script, events=True)
+        waiting = await loop.run(SCOPE)
+        assert isinstance(waiting, Waiting)
+        assert (waiting.held, waiting.plan["digest"]) == ((), waiting.digest)
+        assert [(c.call_id, c.tool, c.note) for c in waiting.open] == [
+            ("c1", "render", "soon"),
+            ("c2", "mirror", "soon"),
+        ]
+        assert waiting.open[0].handle == {"job": 7}
+        assert await status_of(store) == "waiting"
+        assert await loop.run(SCOPE) == waiting
+        assert len(farm.tickets) == 2
+        first, second = sorted(farm.tickets, key=lambda ticket: ticket.call_id)
+        ticket = CallTicket.load(first.dump())
+        assert ticket.late
+        assert await loop.deliver(ticket, "video") is True
+        assert await loop.deliver(ticket, "another") is False
+        assert await status_of(store) == "open"
+        again = await loop.run(SCOPE)
+        assert isinstance(again, Waiting)
+        assert [c.call_id for c in again.open] == ["c2"]
+        assert await loop.deliver(second, 5) is True
+        answered = await loop_of(store, farm, script, events=True).run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert (answered.result.stopped_by, answered.result.open_calls) == ("answer", ())
+        session = await store.session(SCOPE)
+        told = [(r.call_id, r.status, r.content) for r in results(session)]
+        assert told == [("c1", "ok", "video"), ("c2", "ok", "5"), ("c3", "ok", "a cat")]
+        assert await late_texts(store) == []
+        assert len(farm.tickets) == 2
+        assert await store.inbox(SCOPE) == ()
+        names = [e.event["event"] async for e in store.events(SCOPE, until="end")]
+        assert names.count("CallPromised") == 2
+        assert names.count("CallDelivered") == 2
+        loaded = [e.load() async for e in store.events(SCOPE, until="end")]
+        assert {type(e).__name__ for e in loaded} >= {"CallPromised", "CallDelivered", "RunWaits"}
+        assert await loop.deliver(ticket, "late again") is False
+
+    anyio.run(main)
+
+
+def test_go_on_tells_each_result_when_it_comes_and_no_limit_begins_anew_LR11(
+    make: Any,
+) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        script = [Reply(calls=[RENDER, LOOK]), Reply(text="Soon."), Reply(calls=[LOOK]), ANSWER]
+        options: dict[str, Any] = {"late": "go_on", "max_rounds": 2}
+        answered = await loop_of(store, farm, script, **options).run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert answered.result.stopped_by == "open"
+        assert [call.call_id for call in answered.result.open_calls] == ["c1"]
+        assert await status_of(store) == "done"
+        again = await loop_of(store, farm, script, **options).run(SCOPE)
+        assert isinstance(again, Answered)
+        assert again.result.stopped_by == "open"
+        loop = loop_of(store, farm, script, **options)
+        assert await loop.deliver(farm.tickets[0], "video")
+        assert await status_of(store) == "open"
+        ended = await loop.run(SCOPE)
+        assert isinstance(ended, Answered)
+        # The first round counts on: after one more the limit is reached.
+        assert (ended.result.stopped_by, ended.result.rounds) == ("round_limit", 2)
+        assert await late_texts(store) == ["[Late result of call c1 of render]\nvideo"]
+        (info,) = await store.scopes()
+        assert info.task == 1
+
+    anyio.run(main)
+
+
+def test_with_nothing_but_open_calls_the_loop_ends_and_asks_nobody_LR6(make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        script = [Reply(calls=[RENDER]), ANSWER]
+        loop = loop_of(store, farm, script, late="go_on")
+        for _ in range(2):
+            ended = await loop.run(SCOPE)
+            assert isinstance(ended, Answered)
+            assert ended.result.stopped_by == "open"
+            assert ended.result.result is None or ended.result.text == ""
+        assert await loop.withdraw(SCOPE, "c1", reason="too dear", by="ann") is True
+        assert await loop.withdraw(SCOPE, "c1", reason="too dear", by="ann") is False
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert answered.result.stopped_by == "answer"
+        assert await late_texts(store) == [
+            "[Late result of call c1 of render]\nTool call rejected: too dear"
+        ]
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_a_delivery_may_come_before_its_round_is_recorded_LR9(late: str, make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[RENDER, LOOK]), ANSWER], late=late)
+
+        async def at_once(ticket: CallTicket) -> None:
+            assert await loop.deliver(ticket, "fast")
+
+        farm.on_submit = at_once
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert answered.result.stopped_by == "answer"
+        session = await store.session(SCOPE)
+        assert session.open_calls == ()
+        said = [r.content for r in results(session)]
+        if late == "wait":
+            assert said == ["fast", "a cat"]
+        else:
+            assert await late_texts(store) == ["[Late result of call c1 of render]\nfast"]
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_a_crash_while_a_late_tool_starts_leaves_the_call_open_LR8(late: str, make: Any) -> None:
+    """A marker alone is no `maybe_executed`: whoever holds the ticket can still deliver."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        script = [Reply(calls=[RENDER, MIRROR, LOOK]), ANSWER, ANSWER]
+        loop = loop_of(store, farm, script, late=late)
+
+        async def die(ticket: CallTicket) -> None:
+            raise KeyboardInterrupt
+
+        farm.on_submit = die
+        with pytest.raises(BaseException):  # noqa: B017  a group, or the interrupt itself
+            await loop.run(SCOPE)
+        once = [ticket for ticket in farm.tickets if ticket.effect == "once"]
+        farm.on_submit = None
+        ended = await loop.run(SCOPE)
+        open_calls = ended.open if isinstance(ended, Waiting) else ended.result.open_calls  # type: ignore[union-attr]
+        by_id = {call.call_id: call for call in open_calls}
+        assert by_id.keys() == {"c1", "c2"}
+        started = [ticket.call_id for ticket in farm.tickets]
+        if once or "c1" not in started:
+            assert by_id["c1"].note == "it may not have been started"
+            assert started.count("c1") <= 1
+        # An idempotent one is started again, with the same key.
+        keys = {ticket.key for ticket in farm.tickets if ticket.call_id == "c2"}
+        assert len(keys) == 1
+        assert await store.unresolved(SCOPE) == []
+        tickets = {ticket.call_id: ticket for ticket in farm.tickets}
+        if "c1" in tickets:
+            assert await loop.deliver(tickets["c1"], "video")
+        else:  # its marker was written, and it never began
+            assert await loop.withdraw(SCOPE, "c1", reason="it never began", by="ann")
+        assert await loop.deliver(tickets["c2"], 5)
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert (await store.session(SCOPE)).open_calls == ()
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_until_is_applied_by_the_next_run_and_what_comes_then_has_happened_LR12(
+    late: str, make: Any
+) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        farm.until = timedelta(seconds=-1)
+        script = [Reply(calls=[RENDER, MIRROR, LOOK]), *[ANSWER] * 9]
+        loop = loop_of(store, farm, script, late=late, events=True)
+        ended = await loop.run(SCOPE)
+        assert isinstance(ended, Answered)
+        if late == "go_on":
+            ended = await loop.run(SCOPE)
+            assert isinstance(ended, Answered)
+        assert ended.result.stopped_by == "answer"
+        session = await store.session(SCOPE)
+        texts = [*await late_texts(store), *[str(r.content) for r in results(session)]]
+        assert sum("did not come in time" in text for text in texts) == 2
+        (unresolved,) = await store.unresolved(SCOPE)
+        assert unresolved.metadata.id == "c1"  # the `once` one
+        tickets = {ticket.call_id: ticket for ticket in farm.tickets}
+        assert await loop.deliver(tickets["c1"], "video") is True
+        await loop.run(SCOPE)
+        assert await store.unresolved(SCOPE) == []
+        await store.push(SCOPE, "And now?", idempotency_key="k")
+        await loop.run(SCOPE)
+        said = [i.text for i in (await store.session(SCOPE)).transcript if isinstance(i, Message)]
+        assert any("c1 of render" in text and "did happen" in text for text in said)  # LR36
+
+    anyio.run(main)
+
+
+def test_an_equal_call_of_an_open_once_call_is_rejected_LR13(make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        again = Call("render", '{ "scene" : "beach" }', id="c7")
+        twice = Call("render", {"scene": "beach"}, id="c8")
+        script = [Reply(calls=[RENDER, twice, LOOK]), Reply(calls=[again]), ANSWER]
+        executor_options: dict[str, Any] = {"late": "go_on"}
+        loop = loop_of(store, farm, script, **executor_options)
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        told = {r.call_id: (r.status, str(r.content)) for r in results(await store.session(SCOPE))}
+        assert told["c7"][0] == "rejected"
+        assert "is still running" in told["c7"][1]
+        assert len([t for t in farm.tickets if t.call_id == "c7"]) == 0
+
+    anyio.run(main)
+
+
+def test_what_is_delivered_is_checked_as_it_arrives_LR2_LR14_LR21() -> None:
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[MIRROR]), ANSWER])
+        await loop.run(SCOPE)
+        (ticket,) = farm.tickets
+        with pytest.raises(CommitError, match="doesn't fit"):
+            await loop.deliver(ticket, "five")
+        with pytest.raises(CommitError, match="promised"):
+            await loop.deliver(ticket, ToolResult(ticket.metadata, "x", "promised"))
+        other = replace(ticket, call_id="c9")
+        with pytest.raises(CommitError, match="of the call 'c9'"):
+            await loop.deliver(ticket, ToolResult(other.metadata, "x"))
+        with pytest.raises(PlanError) as caught:
+            await loop.deliver(replace(ticket, tool_digest="sha256:0"), 5)
+        assert caught.value.kind == "schema"
+        with pytest.raises(StoreError):
+            await loop.deliver(replace(ticket, scope="nobody"), 5)
+        assert await store.inbox(SCOPE) == ()
+        # A ticket that fits no call is kept until its round ends, then dropped.
+        assert await loop.deliver(other, 7) is True
+        assert await loop.deliver(ticket, ToolError("the disk is full")) is True
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        (result,) = results(await store.session(SCOPE))
+        assert (result.status, result.content) == ("error", "the disk is full")
+        assert await store.inbox(SCOPE) == ()
+
+        class Bare:
+            claim = None
+
+        store_without: Any = MemoryStore()
+        store_without.deliver = None
+        with pytest.raises(TypeError, match="late results"):
+            await loop_of(store_without, farm, [ANSWER]).deliver(ticket, 5)
+
+    anyio.run(main)
+
+
+def test_a_tool_that_changed_while_the_call_was_open_LR21() -> None:
+    @tool_fn(name="render", late=True, effect="once")
+    async def newer(scene: str, size: int = 1) -> str:
+        """Render a scene."""
+        return "x"
+
+    class Newer(Toolset):
+        render = tool(newer)
+
+    async def main() -> None:
+        for drift in ("refuse", "reject"):
+            store, farm = await new_store(), Farm()
+            script = [Reply(calls=[RENDER]), ANSWER]
+            loop = loop_of(store, farm, script, late="go_on")
+            await loop.run(SCOPE)
+            await loop.deliver(farm.tickets[0], "video")
+            options: dict[str, Any] = {"drift": drift, "late": "go_on"}
+            changed = DurableLoop(store, Model(script), tools=Newer, **options)
+            if drift == "refuse":
+                with pytest.raises(PlanError) as caught:
+                    await changed.run(SCOPE)
+                assert caught.value.tools == ("render",)
+                continue
+            assert isinstance(await changed.run(SCOPE), Answered)
+            (text,) = await late_texts(store)
+            assert "has changed while the call was running" in text
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_hooks_on_results_see_the_late_result_and_not_the_placeholder_LR21(late: str) -> None:
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+        seen: list[str] = []
+
+        class Review:
+            @hook_impl
+            def any_result_hook(self, metadata: ToolMetadata, result: ToolResult) -> ToolResult:
+                if metadata.name == "render":
+                    seen.append(str(result.content))
+                return replace(result, content=f"{result.content}, reviewed")
+
+        hooks = Studio.hooks().with_hooks(Review())
+        script = [Reply(calls=[RENDER, LOOK]), ANSWER, ANSWER]
+        loop = loop_of(store, farm, script, late=late, hooks=hooks)
+        await loop.run(SCOPE)
+        assert seen == []
+        await loop.deliver(farm.tickets[0], "video")
+        await loop.run(SCOPE)
+        assert seen == ["video"]
+        session = await store.session(SCOPE)
+        told = [*await late_texts(store), *[str(r.content) for r in results(session)]]
+        assert any(text.endswith("video, reviewed") for text in told)
+
+    anyio.run(main)
+
+
+def test_a_fork_has_the_call_open_and_the_ticket_delivers_to_its_scope_only_LR17() -> None:
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[RENDER, LOOK]), ANSWER, ANSWER], late="go_on")
+        await loop.run(SCOPE)
+        await store.fork(SCOPE, at=(1, 1), to="t")
+        await loop.deliver(farm.tickets[0], "video")
+        assert len(await store.inbox(SCOPE)) == 1
+        assert await store.inbox("t") == ()
+        assert [c.call_id for c in (await store.session("t")).open_calls] == ["c1"]
+
+    anyio.run(main)
+
+
+def test_run_tools_goes_on_and_says_what_is_open() -> None:
+    """LR1, LR6: `stopped_by="open"`; deliver, and call it again."""
+
+    async def main() -> None:
+        farm = Farm()
+        session = Session()
+        session.push_user("Render it.")
+        script = [Reply(calls=[RENDER, LOOK]), Reply(text="Soon."), Reply(text="Done.")]
+        dispatch = Dispatcher(Studio, context={"farm": farm})
+        llm = Model(script)
+        first = await run_tools(session, llm, tools=Studio, dispatch=dispatch)
+        assert (first.stopped_by, first.text) == ("open", "Soon.")
+        assert [call.call_id for call in first.open_calls] == ["c1"]
+        session.deliver([first.open_calls[0].complete("video")])
+        second = await run_tools(session, llm, tools=Studio, dispatch=dispatch)
+        assert (second.stopped_by, second.text, second.open_calls) == ("answer", "Done.", ())
+        alone = Session()
+        alone.push_user("Render it.")
+        llm = Model([Reply(calls=[RENDER]), Reply(text="Done.")])
+        for _ in range(2):
+            waits = await run_tools(alone, llm, tools=Studio, dispatch=dispatch, max_repeats=1)
+            assert (waits.stopped_by, llm.requests) == ("open", 1)
+        alone.deliver([alone.open_calls[0].complete("video")])
+        ended = await run_tools(alone, llm, tools=Studio, dispatch=dispatch)
+        assert ended.stopped_by == "answer"
+
+    anyio.run(main)
+
+
+def test_late_is_one_of_two_words() -> None:
+    with pytest.raises(ValueError, match="late="):
+        loop_of(MemoryStore(), Farm(), [ANSWER], late="later")
+    assert datetime.now(timezone.utc).tzinfo is not None

@@ -41,8 +41,8 @@ LIBRARY = (
     "rules session standing streaming tools toolset"
 ).split()
 CONVENIENCES = (
-    "__init__ __main__ budget cli demo durable execution local loops mcp openapi otel page testing "
-    "text_tools tool_doctor toolclad"
+    "__init__ __main__ budget cli demo durable execution local loops mcp openapi otel page "
+    "provider_tools testing text_tools tool_doctor toolclad"
 ).split()
 
 

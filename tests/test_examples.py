@@ -82,6 +82,7 @@ CASES = [
     Case("own_client_async.py"),
     Case("parallel_calls.py"),
     Case("grammar_tool.py"),
+    Case("shell_policy.py"),
     Case("loop.py"),
     Case("loop.py", ("--sync",)),
     Case("nested_toolsets.py"),
@@ -320,8 +321,8 @@ def test_an_example_is_short(script: str) -> None:
 
 PUBLIC = (
     "adapters.anthropic adapters.bedrock adapters.gemini adapters.openai apis doctor durable "
-    "errors execution hooks local loops mcp models openapi streaming testing text_tools "
-    "tool_doctor toolclad"
+    "errors execution hooks local loops mcp models openapi provider_tools streaming testing "
+    "text_tools tool_doctor toolclad"
 ).split()
 
 

@@ -31,11 +31,15 @@ def settings_of(spec: ToolSpec, api: str, rules: ToolSettingRules) -> Mapping[st
 
 
 def add_settings(
-    tool: dict[str, Any], spec: ToolSpec, settings: Mapping[str, Any]
+    tool: dict[str, Any], spec: ToolSpec, settings: Mapping[str, Any], *, nameless: bool = False
 ) -> dict[str, Any]:
-    """The tool with its settings. A `type` among them takes the place of all but the name."""
+    """The tool with its settings. A `type` among them takes the place of all but the name, and of
+    that as well where the API knows such tools by their type alone.
+    """
     if not settings:
         return tool
     if "type" in settings:
+        if nameless:
+            return dict(settings)
         return {"type": settings["type"], "name": spec.name, **settings}
     return {**tool, **settings}

@@ -48,7 +48,7 @@ def decode_call(
     if block.kind == "function" or (block.kind == SEARCH_CALL and name == offer.finder):
         metadata, selector = ToolMetadata(block.id, name, arguments), offer.by_name.get(name)
     else:
-        metadata, selector = _find_text_tool(offer, block)
+        metadata, selector = _find_tool_of_kind(offer, block)
     # An answer can be cut off before the name of a call; then the name isn't what is wrong.
     if selector is None and (name or block.problem is None):
         if block.server_label is not None:
@@ -94,12 +94,16 @@ def _receipt(block: CallBlock) -> tuple[ArgumentRepair, ...]:
     return tuple([ArgumentRepair(path, "by_schema") for path in block.by_schema])
 
 
-def _find_text_tool(
+def _find_tool_of_kind(
     offer: OfferedTools[Any], block: CallBlock
 ) -> tuple[ToolMetadata, Selector[Any, Any, Any] | None]:
-    """The text tool that a call of another kind than a function's is for, if there is one."""
+    """The tool that a call of another kind than a function's is for, if there is one: a text tool,
+    or one that takes the place of a tool that the provider has typed.
+    """
     if block.kind != "custom":
-        return ToolMetadata(block.id, block.name, block.arguments), None
+        metadata = ToolMetadata(block.id, block.name, block.arguments)
+        is_typed = offer.takes_kind(block.name, block.kind)
+        return metadata, offer.by_name.get(block.name) if is_typed else None
     selector = offer.by_name.get(block.name)
     if selector is not None and not selector.tool.is_text:
         selector = None

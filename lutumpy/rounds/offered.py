@@ -52,6 +52,15 @@ class OfferedTools(ToolOffering, Generic[C_co]):
         # Made when the first call with a replaced name comes.
         self._by_digest: dict[str, str] | None = None
 
+    def takes_kind(self, name: str, kind: str) -> bool:
+        """Whether a tool takes calls of a kind that one API has for it, such as `shell_call`: it
+        has the name that the kind says, and takes the place of a tool that the API has typed.
+        """
+        if kind != f"{name}_call" or name not in self.offered:
+            return False
+        spec = next((spec for spec in self.specs if spec.name == name), None)
+        return spec is not None and any("type" in said for said in spec.provider.values())
+
     def own_name(self, name: str) -> str:
         """The tool's own name for one that an API was told in its place (rule R2); any other name
         is its own.

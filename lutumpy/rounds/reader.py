@@ -276,6 +276,7 @@ class Reader(Generic[C, W]):
         known = not call.name or call.name in self._offer.offered or self._is_value(call.name)
         if known and call.name and delta.kind != "function":
             known = delta.kind == "custom" and self._takes_text(call.name)
+            known = known or self._offer.takes_kind(call.name, delta.kind)
         call.event = ToolCallDelta if known else InvalidToolCallDelta
         call.final_id = self._arriving.final_id(delta.index)
         return call.event(call.final_id, call.name, delta.arguments)

@@ -24,11 +24,14 @@ class ToolSettingRules:
         check_type: Why a `type` can't take the place of the declaration of a tool, given the type
             and the tool's name; `None` if it can.
         examples: The key whose entries are examples of the tool's input, if there is one.
+        nameless: Whether a tool whose `type` takes the place of its declaration is sent without a
+            name, since its calls are items of a kind of their own.
     """
 
     own: Mapping[str, str]
     check_type: Callable[[str, str], str | None]
     examples: str | None = None
+    nameless: bool = False
 
     def refusals(self, name: str, settings: Mapping[str, Any]) -> list[str]:
         """Why settings of the tool `name` can't be sent; a sentence for each reason.

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
@@ -49,8 +49,9 @@ __all__ = [
     "tools_beside",
 ]
 
-ToolKind = Literal["function", "custom"]
-"""How a tool is sent: as a function, or as one of a text, which OpenAI calls "custom"."""
+ToolKind: TypeAlias = str
+"""How a tool is sent: as a `"function"`, or as one of a text, which OpenAI calls `"custom"`; or by
+a type of OpenAI's own."""
 
 ToolShape = Callable[[ToolSpec, Mapping[str, Any], bool], dict[str, Any]]
 """Spells a tool as an API does: given its spec, the schema to send, and whether that is strict."""
@@ -133,9 +134,9 @@ def offer_fields(
             raise InvalidToolConstraints(
                 f"the required tool {offer.forced!r} is not among the tools offered"
             )
-        fields["tool_choice"] = encode(forced(required.name, tool_kind(required, text_shape)))
+        fields["tool_choice"] = encode(forced(required.name, tool_kind(required, api, text_shape)))
     elif is_narrowed:
-        chosen = [forced(spec.name, tool_kind(spec, text_shape)) for spec in offer.specs]
+        chosen = [forced(spec.name, tool_kind(spec, api, text_shape)) for spec in offer.specs]
         available = [*chosen, *beside]
         choice = encode(allowed(offer.mode, available)) if available else b'"none"'
         fields["tool_choice"] = choice
@@ -182,11 +183,14 @@ class ToolRendering:
         """The tool as the API gets it."""
         settings = settings_of(spec, self.api, self.settings)
         tool = _render_tool(spec, self.shape, self.text_shape, self.strict)
-        return add_settings(tool, spec, settings)
+        return add_settings(tool, spec, settings, nameless=self.settings.nameless)
 
 
-def tool_kind(spec: ToolSpec, text_shape: TextShape | None) -> ToolKind:
+def tool_kind(spec: ToolSpec, api: str, text_shape: TextShape | None) -> ToolKind:
     """How a tool is sent; a choice names it the same way."""
+    kind = spec.provider[api].get("type") if api in spec.provider else None
+    if kind is not None:
+        return str(kind)
     return "function" if spec.text is None or text_shape is None else "custom"
 
 

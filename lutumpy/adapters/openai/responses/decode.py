@@ -309,7 +309,7 @@ class OutputReading:
             CallBlock(
                 id=call_id,
                 name=name_text(name or kind.removesuffix("_call")),
-                arguments=model_text(wanted_by(item)),
+                arguments=model_text(wanted_of(item, kind)),
                 kind=name_text(kind),
                 incomplete=item.get("status") == "incomplete",
                 position=len(self.items) if is_kept else -1,
@@ -412,6 +412,18 @@ class OutputReading:
         }
         self.calls = [moved.get(id(call), call) for call in self.calls]
         self.blocks = [moved.get(id(block), block) for block in self.blocks]
+
+
+def wanted_of(item: Mapping[str, Any], kind: str) -> Any:
+    """What a call is to do. One of the computer may be several actions, and holds what has to be
+    confirmed: then it is an object that has both.
+    """
+    wanted = wanted_by(item)
+    checks = item.get("pending_safety_checks")
+    if kind != "computer_call" or not (isinstance(wanted, list) or checks):
+        return wanted
+    actions = wanted if isinstance(wanted, list) else [wanted] if wanted is not None else []
+    return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
 
 
 def _join_texts(parts: Any, between: str) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.tool_search import found_definitions
-from lutumpy.core.items import APPROVED, ImagePart, ResultBlock
+from lutumpy.core.items import APPROVED, ImagePart, ResultBlock, TextPart
 from lutumpy.core.tool_specs import SEARCH_CALL
+from lutumpy.plain import json_values
 from lutumpy.rules.openai.limits import MAX_TEXT_PART
 
 __all__ = ["CALLED_BY_PROGRAMS", "output_item"]
@@ -17,6 +18,8 @@ _EMPTY_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4"
     "DwABAQEAHLCMmQAAAABJRU5ErkJggg=="
 )
+_SHELL_KEYS = {"stdout", "stderr", "outcome"}
+_ACKNOWLEDGED = "acknowledged_safety_checks"
 # Kinds of calls that a program of the provider may make: their outputs have a field `caller`.
 CALLED_BY_PROGRAMS = frozenset({"function", "custom", "shell_call", "apply_patch_call"})
 
@@ -51,6 +54,8 @@ def output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
             "approve": not failed and text == APPROVED,
         }
         return answer if answer["approve"] else {**answer, "reason": text}
+    if kind == "shell_call" and (typed := _shell_output(result)) is not None:
+        return {"type": "shell_call_output", "call_id": call_id, **typed}
     if kind == "shell_call":
         written = {
             "stdout": "" if failed else text,
@@ -86,9 +91,41 @@ def _computer_output(result: ResultBlock, call_id: str, *, failed: bool) -> dict
     shown = next((part["image_url"] for part in pictures if part.get("image_url")), None)
     output = {"type": "computer_screenshot", "image_url": shown or _EMPTY_PICTURE}
     status = "incomplete" if failed or shown is None else "completed"
-    return {
+    answer: dict[str, Any] = {
         "type": "computer_call_output",
         "call_id": call_id,
         "output": output,
         "status": status,
     }
+    for part in parts:
+        value = _read_object(part.text) if isinstance(part, TextPart) else None
+        if status == "completed" and value is not None and value.keys() == {_ACKNOWLEDGED}:
+            answer[_ACKNOWLEDGED] = value[_ACKNOWLEDGED]
+    return answer
+
+
+def _shell_output(result: ResultBlock) -> dict[str, Any] | None:
+    """What `lutumpy.provider_tools.ShellResult` says of each command, as the API takes it; `None`
+    for any other result.
+    """
+    value = _read_object(result.content) if isinstance(result.content, str) else None
+    if value is None or not {"output"} <= value.keys() <= {"output", "max_output_length"}:
+        return None
+    written = value["output"]
+    if not isinstance(written, list) or not written:
+        return None
+    if not all(isinstance(one, dict) and one.keys() == _SHELL_KEYS for one in written):
+        return None
+    if value.get("max_output_length") is None:
+        value.pop("max_output_length", None)
+    return value
+
+
+def _read_object(text: str) -> dict[str, Any] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        value = json_values.decode(text.encode())
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

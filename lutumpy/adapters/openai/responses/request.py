@@ -45,7 +45,7 @@ from lutumpy.plain.json_values import encode
 from lutumpy.rules.host_facts import HostFacts
 from lutumpy.rules.openai.custom_tools import takes_custom_tools
 from lutumpy.rules.openai.models import HOST
-from lutumpy.rules.openai.responses.tools import check_deferred, check_tools
+from lutumpy.rules.openai.responses.tools import NAMED_CHOICES, check_deferred, check_tools
 from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 
 __all__ = ["encoding_for", "responses_fields", "responses_tools"]
@@ -399,7 +399,7 @@ def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
 
 
 def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:
-    return {"type": kind, "name": name}
+    return {"type": kind, "name": name} if kind in NAMED_CHOICES else {"type": kind}
 
 
 def _choices_of(extra: Mapping[str, Any]) -> list[dict[str, Any]]:

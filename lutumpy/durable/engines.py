@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import anyio
 
 from lutumpy import CallTicket, ToolResult, Toolset
+from lutumpy.durable.late import untold_promise
 from lutumpy.durable.runner import RoundJournal
 from lutumpy.execution import Dispatcher, ExecutionResult, as_execution_result, run_ticket
 
@@ -157,7 +158,11 @@ async def _run_call(
 
 
 def lost(ticket: CallTicket, what: str) -> ExecutionResult:
-    """The result of a call that gave none: `maybe_executed` for `once`, else `failed`."""
+    """The result of a call that gave none: `maybe_executed` for `once`, else `failed`; one whose
+    result may be late is open (rule LR8).
+    """
+    if ticket.effect == "once" and ticket.late:
+        return untold_promise(ticket)
     if ticket.effect == "once":
         return ExecutionResult(
             ticket.metadata, f"{what} {_UNKNOWN}", "error", outcome="maybe_executed", attempts=1

@@ -380,9 +380,15 @@ class McpTools:
                 raise
             raise ToolError("Connection closed: the server went away during the call.") from error
         if isinstance(result, InputRequiredResult):
+            # Its handler has run until it asked, and may have taken effect by then (rule LR27).
+            if effect == "once":
+                raise McpConnectionError(
+                    f"{self.name} asked for further input in the middle of a call of {name}, which "
+                    f"this program can't give: {sorted(result.input_requests or ())}"
+                )
             raise ToolError(
-                "The server asks for further input before it runs this tool, which this program "
-                "can't give. The tool was not run."
+                "The server asked for further input in the middle of this call, which this program "
+                "can't give. The tool may have run in part; calling it again does no harm."
             )
         return read_result(result, self._limits)
 

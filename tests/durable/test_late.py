@@ -27,6 +27,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting
+from lutumpy.durable.engines import lost
 from lutumpy.errors import StoreError
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools
@@ -462,6 +463,13 @@ def test_run_tools_goes_on_and_says_what_is_open() -> None:
         assert ended.stopped_by == "answer"
 
     anyio.run(main)
+
+
+def test_an_engine_that_lost_a_late_call_leaves_it_open_LR8() -> None:
+    ticket = CallTicket("s", "c1", "render", "{}", {}, "k", "once", 1.0, 0, "d", "", 0)
+    assert lost(ticket, "The engine knows nothing of it.").outcome == "maybe_executed"
+    left = lost(replace(ticket, late=True), "The engine knows nothing of it.")
+    assert (left.outcome, left.status) == ("promised", "promised")
 
 
 def test_late_is_one_of_two_words() -> None:

@@ -5,6 +5,7 @@ Opt-in: nothing else in lutumpy imports it. Dollars need prices: those of `genai
 """
 
 from lutumpy.budget.budget import Budget
+from lutumpy.budget.cost import cost_of
 from lutumpy.budget.model import BudgetModel
 from lutumpy.budget.prices import ModelName, Price, Prices
 from lutumpy.budget.spent import Left, Spent
@@ -17,4 +18,5 @@ __all__ = [
     "Price",
     "Prices",
     "Spent",
+    "cost_of",
 ]

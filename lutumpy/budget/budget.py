@@ -24,9 +24,10 @@ from lutumpy import (
 from lutumpy.budget.account import Account
 from lutumpy.budget.model import BudgetModel, Estimates
 from lutumpy.budget.prices import ModelName, Prices, as_dollars
+from lutumpy.budget.sessions import count_session
 from lutumpy.budget.spent import Left, Spent
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import StreamingModel, ToolResults, Unsettled
+from lutumpy.models import StreamingModel, Unsettled
 from lutumpy.tools import ByTool
 
 __all__ = ["Budget"]
@@ -169,23 +170,7 @@ class Budget:
         Raises:
             UnknownPriceError: as `count`.
         """
-        known, api = Usage(), None
-        for turn in session.turns():
-            known, api = known + turn.usage, turn.api
-            self.count(turn.usage, api=turn.api, model=turn.model or model)
-            model = turn.model or model
-        # What failed, and turns that a window has dropped.
-        rest = session.usage - known
-        if rest != Usage():
-            self._account.close(None, rest, self._account.price(rest, ModelName(api, model)))
-        for request in session.unsettled:
-            name = ModelName(request.api, request.model or model)
-            estimate = self._account.price(request.estimate or Usage(), name)
-            self._account.close(None, Usage(), Decimal(0), [(request, estimate)])
-        for item in session.transcript:
-            for result in item.results if isinstance(item, ToolResults) else ():
-                if result.status != "rejected":
-                    self._account.count_call(result.name)
+        count_session(self._account, session, model)
 
     def settle(self, request: Unsettled, usage: Usage) -> None:
         """Count what a request of `spent.unsettled` has cost, in place of its estimate.

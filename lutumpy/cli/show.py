@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,6 +66,9 @@ def show(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
     pager: Annotated[bool, typer.Option("--pager", help="Show it in a pager.")] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Say what each conversation cost (extra `cost`).")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show conversations: turns, calls with arguments, results, decisions of hooks, and problems
@@ -98,11 +102,11 @@ def show(
             if page is not None:
                 chosen = entry
             elif as_json:
-                _record_document(output, entry)
+                _record_document(output, entry, cost=cost)
             else:
-                _print_document(output, entry, full=full)
+                _print_document(output, entry, full=full, cost=cost)
     if chosen is not None and page is not None:
-        _write_page(output, chosen, page)
+        _write_page(output, chosen, page, cost=cost)
     if not shown and not failed:
         output.complain(styled(("lutumpy: ", "bold red"), "there is no such document"))
     raise typer.Exit(2 if failed or not shown else 0)
@@ -124,11 +128,16 @@ def _is_same_file(one: str, other: str) -> bool:
         return False
 
 
-def _write_page(output: Output, document: Document, path: str) -> None:
+def _write_page(output: Output, document: Document, path: str, *, cost: bool) -> None:
     from lutumpy.page import render
 
+    options = _page_options(document)
+    if cost and cost_in_dollars(document) is not None:
+        from lutumpy.budget import Prices
+
+        options["prices"] = Prices.genai()
     try:
-        write_file(path, render(**_page_options(document)))
+        write_file(path, render(**options))
     except OSError as error:
         output.complain(
             styled(("lutumpy: ", "bold red"), f"{path} can't be written: {error.strerror or error}")
@@ -170,6 +179,26 @@ def answer_of(document: Document) -> AssistantTurn | None:
     return read_answer(document.api, answer)
 
 
+def cost_in_dollars(document: Document) -> Decimal | None:
+    """What a conversation has cost, as far as it says so; `None` where nobody knows."""
+    from lutumpy.budget import ModelName, Prices, cost_of
+    from lutumpy.errors import UnknownPriceError
+
+    prices = Prices.genai()
+    try:
+        if document.session is not None:
+            return cost_of(document.session, prices)
+        answer = answer_of(document)
+        if answer is None or not answer.usage.total_tokens:
+            return None
+        names = [ModelName(document.api, each) for each in (answer.model, document.model) if each]
+        return prices.of(answer.usage, *names)
+    except UnknownPriceError:
+        return None
+    except ImportError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 # --- what there is to show -----------------------------------------------------------------------
 
 
@@ -206,7 +235,7 @@ def _text_of_piece(piece: Piece) -> str:
 # --- for people ----------------------------------------------------------------------------------
 
 
-def _print_document(output: Output, document: Document, *, full: bool) -> None:
+def _print_document(output: Output, document: Document, *, full: bool, cost: bool) -> None:
     timeline, problems = timeline_of(document)
     facts = [
         document.kind,
@@ -232,6 +261,11 @@ def _print_document(output: Output, document: Document, *, full: bool) -> None:
         output.print("")
         for problem in placeless:
             output.print(_problem_line(problem, ""))
+    if cost:
+        dollars = cost_in_dollars(document)
+        told = "not known" if dollars is None else f"{dollars.normalize():f} dollars"
+        output.print("")
+        output.print(styled(("cost  ", "dim"), told))
     output.print("")
 
 
@@ -349,12 +383,15 @@ def _indent(text: str, margin: str) -> str:
 # --- for programs --------------------------------------------------------------------------------
 
 
-def _record_document(output: Output, document: Document) -> None:
+def _record_document(output: Output, document: Document, *, cost: bool) -> None:
     timeline, problems = timeline_of(document)
     about = document_fields(document)
     for step in timeline.steps:
         output.record("step", **about, **_step_fields(step))
     placeless = [problem for problem in problems if problem.target is None]
+    if cost:
+        dollars = cost_in_dollars(document)
+        about["cost_usd"] = None if dollars is None else f"{dollars.normalize():f}"
     output.record(
         "document",
         **about,

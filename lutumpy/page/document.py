@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -42,6 +42,9 @@ from lutumpy.page.text import LIMIT, data_value, plain, shown
 from lutumpy.page.timeline import Timeline
 from lutumpy.page.usage import charts, rows_of, usage_of
 
+if TYPE_CHECKING:
+    from lutumpy.budget import Prices
+
 __all__ = ["render", "write"]
 
 
@@ -67,6 +70,7 @@ def render(
     repairs: Iterable[RepairLike] = (),
     title: str = "Transcript",
     limit: int = LIMIT,
+    prices: Prices | None = None,
 ) -> str:
     """A conversation as one self-contained HTML page. Equal arguments give equal pages.
 
@@ -88,8 +92,10 @@ def render(
         repairs: Proposed edits.
         title: The page's heading.
         limit: The most characters of one text to show; the page says how many it left out.
+        prices: Prices of `lutumpy.budget`: the heading says what a session or transcript has cost.
 
     Raises:
+        UnknownPriceError: `prices` refuse a model that they don't know.
         ValueError: Messages come without their `api`, the API is unknown, or `limit` is below 1.
         TypeError: The source or a decision is of an unsupported type.
     """
@@ -106,13 +112,16 @@ def render(
     proposed = place_repairs(timeline, repairs, limit)
     rows = rows_of(timeline.steps)
     tokens = sum([row.total for row in rows])
+    counts = _count_all(timeline.steps, decided, found, proposed, tokens)
+    if prices is not None:
+        counts += _count_dollars(source, prices)
     return (
         load_templates()
         .get_template("page.html.j2")
         .render(
             title=title,
             api=_api_name(source, api),
-            counts=_count_all(timeline.steps, decided, found, proposed, tokens),
+            counts=counts,
             steps=timeline.steps,
             problems=found,
             repairs=proposed,
@@ -201,6 +210,15 @@ def _count_all(
     if tokens:
         counts.append(_make_count(tokens, "token"))
     return counts
+
+
+def _count_dollars(source: Any, prices: Prices) -> list[Count]:
+    """What a session or transcript has cost; messages don't say what they cost."""
+    if not isinstance(source, (Session, Transcript)):
+        return []
+    from lutumpy.budget import cost_of
+
+    return [Count(f"{cost_of(source, prices).normalize():f}", "dollars", "")]
 
 
 def _make_count(number: int, one: str, many: str = "", style: str = "") -> Count:

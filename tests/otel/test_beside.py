@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,3 +97,52 @@ def test_without_the_api_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     with pytest.raises(ImportError, match=r'lutumpy.otel needs .* install ".\[otel\]"'):
         import lutumpy.otel  # noqa: F401
+
+
+MCP = """
+import asyncio, json, sys
+sys.path[:0] = [{tests!r}, {mcp!r}]
+from mcp_toolkit import FakeServer, make_tool, run_call
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from lutumpy.execution import ToolExecutor
+from lutumpy.mcp import McpTools
+from lutumpy.otel import Telemetry
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)  # both ends of MCP look for this one
+telemetry = Telemetry()
+
+async def main():
+    async with McpTools(FakeServer(make_tool("look")).server) as source:
+        exporter.clear()
+        with telemetry.run("desk"):
+            await run_call(source, "look", executor=ToolExecutor(around=telemetry.tool_call))
+
+asyncio.run(main())
+spans = exporter.get_finished_spans()
+names = {{span.context.span_id: span.name for span in spans}}
+print(json.dumps([
+    [span.name, span.kind.name, span.attributes.get("gen_ai.operation.name"),
+     names.get(span.parent and span.parent.span_id)]
+    for span in spans
+]))
+"""
+
+
+@pytest.mark.scaled
+def test_a_call_of_an_mcp_server_is_one_call_here_and_its_spans_are_inside() -> None:
+    tests = Path(__file__).parent.parent
+    script = MCP.format(tests=str(tests), mcp=str(tests / "mcp"))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    spans = json.loads(done.stdout)
+    ours = [span for span in spans if span[0] == "execute_tool look"]
+    assert ours == [["execute_tool look", "INTERNAL", "execute_tool", "invoke_agent desk"]]
+    # The server's is inside, and of another kind: what counts calls of this program counts one.
+    served = [span for span in spans if span[2] == "execute_tool" and span not in ours]
+    assert served == [["tools/call look", "SERVER", "execute_tool", "execute_tool look"]]

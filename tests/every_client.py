@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from lutumpy.apis import Api
 
-__all__ = ["MODELS", "model_at", "sync_model_at"]
+__all__ = ["MODELS", "bedrock_client", "gemini_client", "model_at", "sync_model_at"]
 
 MODELS: dict[Api, str] = {
     "gemini_generate_content": "gemini-3-flash-preview",  # the strictest about signatures
@@ -33,7 +33,7 @@ TIMEOUT = 10
 async def model_at(api: Api, url: str, **options: Any) -> AsyncIterator[Any]:
     """The adapter, with its options and an async client of the SDK, which tries nothing twice."""
     if api == "gemini_generate_content":
-        client: Any = _gemini_client(url)
+        client: Any = gemini_client(url)
         try:
             yield _adapter(api, client, options)
         finally:
@@ -57,10 +57,10 @@ async def model_at(api: Api, url: str, **options: Any) -> AsyncIterator[Any]:
 def sync_model_at(api: Api, url: str, **options: Any) -> Iterator[Any]:
     """The adapter, with its options and a sync client of the SDK, which tries nothing twice."""
     if api == "gemini_generate_content":
-        with _gemini_client(url) as client:
+        with gemini_client(url) as client:
             yield _adapter(api, client, options)
     elif api == "bedrock_converse":
-        client = _bedrock_client(url)
+        client = bedrock_client(url)
         try:
             yield _adapter(api, client, options)
         finally:
@@ -83,12 +83,12 @@ def _options(api: Api, url: str) -> dict[str, Any]:
     return {"base_url": base, "api_key": "any", "max_retries": 0, "timeout": TIMEOUT}
 
 
-def _gemini_client(url: str) -> genai.Client:
+def gemini_client(url: str) -> genai.Client:
     options = types.HttpOptions(base_url=url, timeout=TIMEOUT * 1000)
     return genai.Client(api_key="any", http_options=options)
 
 
-def _bedrock_client(url: str) -> Any:
+def bedrock_client(url: str) -> Any:
     once = Config(retries={"max_attempts": 0}, connect_timeout=TIMEOUT, read_timeout=TIMEOUT)
     return boto3.client(
         "bedrock-runtime",

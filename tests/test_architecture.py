@@ -161,6 +161,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.rules.gemini.messages",
     ): "a rendering is one of the homes of its API",
     (
+        "lutumpy.testing.render_gemini_server",
+        "lutumpy.rules.gemini.moves",
+    ): "a rendering is one of the homes of its API",
+    (
         "lutumpy.testing.render_openai_server",
         "lutumpy.rules.openai.chat.host_fields",
     ): "a rendering is one of the homes of its API",

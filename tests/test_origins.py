@@ -8,20 +8,23 @@ import json
 import logging
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from anthropic import Anthropic
-from every_client import sync_model_at
+from every_client import bedrock_client, gemini_client
 from openai import OpenAI
 from profiles import examples
 
-from lutumpy import Finished, NeedsTools, Session, Toolset, Transcript, tool, tool_fn
+from lutumpy import AdapterError, Finished, NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 from lutumpy.rules.host_facts import HOST_FACTS
 from lutumpy.testing import Call, Reply, WireRequest, WireServer, serve
 
@@ -30,6 +33,7 @@ Place = tuple[str, str, str]
 """An API, a host (empty for the vendor's own) and a model."""
 
 CHAT, RESPONSES, MESSAGES = "openai_chat", "openai_responses", "anthropic_messages"
+GEMINI, CONVERSE = "gemini_generate_content", "bedrock_converse"
 CHAT_HOSTS = ["", *[host for host in HOST_FACTS if host not in ("openai", "anthropic", "bedrock")]]
 RESPONSES_HOSTS = ["", "azure", "xai", "groq", "openrouter"]
 MESSAGES_HOSTS = ["", "vertex", "deepseek", "moonshot", "zai"]
@@ -41,8 +45,19 @@ PLACES: list[Place] = [
         for host in MESSAGES_HOSTS
         for model in ("claude-sonnet-5", "claude-opus-4-6")
     ],
-    ("gemini_generate_content", "", "gemini-3-flash-preview"),
-    ("bedrock_converse", "", "us.anthropic.claude-sonnet-4-6-v1:0"),
+    *[
+        (GEMINI, host, model)
+        for host in ("", "vertex")
+        for model in ("gemini-3-flash-preview", "gemini-3.1-pro", "gemini-2.5-flash")
+    ],
+    *[
+        (CONVERSE, "", model)
+        for model in (
+            "us.anthropic.claude-sonnet-4-6-v1:0",
+            "us.anthropic.claude-fable-5-2-v1:0",
+            "us.amazon.nova-lite-v1:0",
+        )
+    ],
 ]
 ALL_HOSTS = sorted({host for _, host, _ in PLACES if host})
 KEY: Json = {"api_key": "k", "max_retries": 0}
@@ -77,9 +92,12 @@ class Models:
             client = self._client(host, lambda: OpenAI(base_url=url, **KEY), "openai")
             kind = OpenAIChat if api == CHAT else OpenAIResponses
             return kind(model, client=client, host=facts)
-        made = self._stack.enter_context(sync_model_at(api, self._server.url))
-        made.model = model
-        return made
+        # These clients don't show where they go, as others behind a proxy.
+        known = HOST_FACTS[host or ("gemini" if api == GEMINI else "bedrock")]
+        make = gemini_client if api == GEMINI else bedrock_client
+        client = self._client(host, lambda: closing(make(at.url)), api)
+        kind = Gemini if api == GEMINI else BedrockConverse
+        return kind(model, client, host=known)
 
     def _client(self, host: str, make: Callable[[], Any], sdk: str) -> Any:
         if (sdk, host) not in self._clients:
@@ -482,3 +500,23 @@ def test_results_of_a_hosts_own_tools_stay_there_OR3(server: WireServer, models:
     assert own[1]["content"][0]["type"] == "thinking"
     elsewhere = AnthropicMessages.request(transcript, host=HOST_FACTS["anthropic"])["messages"]
     assert [block["type"] for block in elsewhere[1]["content"]] == ["text"]
+
+
+def test_a_signature_of_gemini_is_refused_where_it_wasnt_issued_OR7(
+    server: WireServer, models: Models
+) -> None:
+    """The control for the routes above: an adapter that takes one host for the other sends it."""
+    session = Session()
+    session.push_user("Go.")
+    server.play(Reply(reasoning="Hm.", calls=[Call("look", {"key": "k"})]))
+    ask(session, models.at(GEMINI, "", "gemini-3-flash-preview"))
+    wrong = models.at(GEMINI, "vertex", "gemini-3-flash-preview")
+    mistaken = Gemini(wrong.model, wrong._transport.client(), host=HOST_FACTS["gemini"])
+    with pytest.raises(AdapterError, match="Corrupted thought signature"):
+        session.text_turn(mistaken, tools=Tools).collect_sync()
+    server.play(Reply("Yes."))
+    ask(session, wrong)
+    assert server.requests[-1].host == "vertex"
+    (model_turn,) = [one for one in server.requests[-1].body["contents"] if one["role"] == "model"]
+    kept = [part.get("thoughtSignature") for part in model_turn["parts"] if "functionCall" in part]
+    assert kept == [FOREIGN_SIGNATURE]

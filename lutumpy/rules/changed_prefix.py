@@ -156,7 +156,12 @@ def _first_change(
     if _said(tools_of(before)) != _said(tools_of(after)):
         return "tools"
     system = shape.system_key
-    if system is not None and _said(before.get(system)) != _said(after.get(system)):
+    is_cached = getattr(rules, "caches_system", lambda model: True)
+    if (
+        system is not None
+        and is_cached(after.get("model"))
+        and _said(before.get(system)) != _said(after.get(system))
+    ):
         return "system"
     pairs = zip(
         items(before.get(shape.messages_key)), items(after.get(shape.messages_key)), strict=False

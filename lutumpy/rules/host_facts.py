@@ -33,6 +33,14 @@ that was reported. What isn't known of a host is as the vendor of the API has it
 #   openrouter "Preserving reasoning": `reasoning` as a text, or `reasoning_details` as they came.
 #             It serves models of many makers, and what one has sealed no other can open; so do
 #             huggingface, vercel, litellm, databricks, snowflake, foundry and github.
+#   vertex    Google's page of locations: `LOCATION-aiplatform.googleapis.com` for each region, and
+#             `aiplatform.LOCATION.rep.googleapis.com` for the European and American ones.
+#   gemini    A signature of Gemini's is good for the model and the host that issued it
+#             (ai.google.dev, "Thought signatures", and refusals after a switch: "Thought signature
+#             is not valid"); nobody says that Vertex opens those of the Gemini API.
+#   bedrock   AWS, "Amazon Bedrock endpoints and quotas": `bedrock-runtime.REGION.amazonaws.com`,
+#             also `bedrock-runtime-fips`; inference profiles go to several regions by themselves,
+#             with the reasoning of each.
 # All other rows are addresses that the hosts document.
 
 from __future__ import annotations
@@ -261,7 +269,10 @@ HOST_FACTS: Mapping[str, HostFacts] = {
     "snowflake": _gateway("snowflakecomputing.com", by_customer=True),
     "together": _at("api.together.xyz"),
     "vercel": _gateway("ai-gateway.vercel.sh"),
-    "vertex": _at("aiplatform.googleapis.com"),
+    "vertex": HostFacts(
+        address="aiplatform.googleapis.com",
+        further=re.compile(r"(?:[\w.-]+-)?aiplatform(?:\.[\w-]+\.rep)?\.googleapis\.com"),
+    ),
     "vllm": _at("localhost:8000", "reasoning"),
     "xai": _at("api.x.ai"),
     "zai": _at("api.z.ai", "reasoning_content"),

@@ -47,6 +47,8 @@ class Move:
         is_vendor: Whether it is the vendor's own host, whose refusals are sure.
         is_own: Whether it has said the history itself, as far as that is known.
         can_open: Whether it can open what the history has sealed, as far as that is known.
+        is_same_model: Whether the very model that is asked has said it, as far as that is known;
+            some APIs seal for the model.
     """
 
     facts: HostFacts = UNKNOWN_HOST
@@ -54,6 +56,7 @@ class Move:
     is_vendor: bool = True
     is_own: bool = True
     can_open: bool = True
+    is_same_model: bool = True
 
 
 def move_to(
@@ -81,4 +84,5 @@ def move_to(
     known = host is not None and by_host is not None
     is_own = is_same_service(by_host or "", host or "") if known else same_model
     can_open = is_own and (same_model or not facts.many_makers)
-    return Move(facts, is_named, is_vendor, is_own, can_open)
+    very = is_very_model(by_model, model)
+    return Move(facts, is_named, is_vendor, is_own, can_open, very)

@@ -131,6 +131,9 @@ class ApiServer:
     streams_by_default: ClassVar[bool] = False
     """Whether an answer is a stream where `stream` isn't in the body."""
 
+    seals_by_model: ClassVar[bool] = False
+    """Whether what a model has sealed can be opened by that model alone."""
+
     needs_body: ClassVar[frozenset[str]] = frozenset({CREATE})
     """Operations that can't come without a body."""
 
@@ -213,7 +216,7 @@ class ApiServer:
         found += self.check_facts(body)
         model = str(body.get("model"))
         for path, seal in self.find_seals(body):
-            if not self.place.can_open(seal, model):
+            if not self.place.can_open(seal, model, by_model=self.seals_by_model):
                 found.append(self.refuse_seal(path, seal))
         return found
 

@@ -33,12 +33,17 @@ class HostPlace:
         """Note that it has sealed something."""
         self.sealed[seal] = self.name, model
 
-    def can_open(self, seal: str, model: str) -> bool:
+    def can_open(self, seal: str, model: str, *, by_model: bool = False) -> bool:
         """Whether it can open what was sealed: its own, and of many makers' models the model's own.
         Of what nobody here has sealed nothing is claimed.
+
+        Args:
+            seal: What it is known by.
+            model: The model that is asked.
+            by_model: Whether the API seals for the model.
         """
         host, sealer = self.sealed.get(seal, (self.name, model))
-        has_many = self.facts is not None and self.facts.many_makers
+        has_many = by_model or (self.facts is not None and self.facts.many_makers)
         return host == self.name and (sealer == model or not has_many)
 
 

@@ -12,6 +12,7 @@ from lutumpy.apis import Api
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field
 from lutumpy.rules.gemini.messages import check_request
+from lutumpy.rules.gemini.moves import find_sealed, refuse_seal
 from lutumpy.testing.api_server import (
     CREATE,
     NO_HEADERS,
@@ -51,6 +52,7 @@ class GeminiServer(ApiServer):
     """generateContent of the Gemini API and of Vertex, and its models."""
 
     request_id_header: ClassVar[str] = "x-request-id"
+    seals_by_model: ClassVar[bool] = True
     path_starts: ClassVar[tuple[str, ...]] = ("/v1beta", "/v1beta1", "/v1alpha")
     needs_body: ClassVar[frozenset[str]] = ApiServer.needs_body | {"count"}
 
@@ -105,6 +107,17 @@ class GeminiServer(ApiServer):
 
     def complete_body(self, body: Json, ids: Mapping[str, str]) -> None:
         body["model"] = ids["model"]
+
+    def find_seals(
+        self, body: Mapping[str, Any], answer: Mapping[str, Any] | None = None
+    ) -> list[tuple[str, str]]:
+        contents = field(body, "contents")
+        if answer is not None:
+            contents = [one.get("content") for one in objects(answer.get("candidates"))]
+        return find_sealed(contents)
+
+    def refuse_seal(self, path: str, seal: str) -> Problem:
+        return refuse_seal(path)
 
     # --- Answers ---------------------------------------------------------------------------------
 

@@ -304,7 +304,12 @@ def test_signatures_of_gemini_are_opened_by_their_host_alone_OR3() -> None:
     after = mended(GEMINI, history, **vertex)
     assert after[1]["parts"][0]["thoughtSignature"] != "c2VhbGVk"
     assert after[1]["parts"][1] == {"text": "Yes."}
-    assert found(GEMINI, history, host="gemini", origin=by(GEMINI, "gemini")) == []
+    at_home: Json = {"host": "gemini", "origin": by(GEMINI, "gemini", "gemini-3-pro")}
+    assert found(GEMINI, history, **at_home, model="gemini-3-pro") == []
+    # A signature is good for the model that issued it, too.
+    assert len(found(GEMINI, history, **at_home, model="gemini-3-flash-preview")) == 2
+    region = by(GEMINI, "europe-west4-aiplatform.googleapis.com", "gemini-3-pro")
+    assert found(GEMINI, history, host="vertex", origin=region, model="gemini-3-pro") == []
 
 
 def test_reasoning_of_converse_is_opened_by_its_host_alone_OR3() -> None:

@@ -33,6 +33,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError, InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode_text
+from lutumpy.rules.host_facts import HostFacts, checked_host
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,6 +67,7 @@ class BedrockConverse(SdkModel):
             `inferenceConfig` and `toolConfig` is added to what is set here, and wins over it.
         headers: Further HTTP headers.
         timeout: Seconds for each request of a client made here; a given one has its own.
+        host: What is known of the host, where its address doesn't say whose it is, as of a proxy.
 
     Raises:
         TypeError: An argument is of another type, as a client of another SDK.
@@ -85,9 +87,11 @@ class BedrockConverse(SdkModel):
         region: str | None = None,
         base_url: str | None = None,
         cache: Cache | None = None,
+        host: HostFacts | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
         timeout = defaults.get("timeout")
+        self._facts = checked_host(host)
 
         def make() -> Any:
             import boto3  # type: ignore[import-untyped]
@@ -139,6 +143,8 @@ class BedrockConverse(SdkModel):
         return self._boto.count_sync(join_body(fields))
 
     def _find_host(self) -> str | None:
+        if self._facts is not None and self._facts.address:
+            return self._facts.address
         client = self._transport.client()
         if client is None:
             return None

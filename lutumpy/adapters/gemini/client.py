@@ -35,6 +35,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.errors import AdapterError
 from lutumpy.plain import json_values
 from lutumpy.rules.gemini.fields import key_of
+from lutumpy.rules.host_facts import HostFacts, checked_host
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,6 +70,8 @@ class Gemini(SdkModel):
             `generationConfig` and `toolConfig` is added to what is set here, and wins over it.
         headers: Further HTTP headers.
         timeout: Seconds for each request; the client's own when left out.
+        host: What is known of the host, where its address doesn't say whose it is, as of a proxy:
+            `facts_of("aiplatform.googleapis.com")`.
 
     Raises:
         TypeError: An argument is of another type, as a client of another SDK.
@@ -89,6 +92,7 @@ class Gemini(SdkModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
+        host: HostFacts | None = None,
         **defaults: Unpack[RequestDefaults],
     ) -> None:
         def make() -> Any:
@@ -98,11 +102,14 @@ class Gemini(SdkModel):
             return Client(api_key=api_key, http_options=options)
 
         self._base_url = base_url
+        self._facts = checked_host(host)
         super().__init__(
             model, client, make, make, {"base_url": base_url, "api_key": api_key}, **defaults
         )
 
     def _find_host(self) -> str | None:
+        if self._facts is not None and self._facts.address:
+            return self._facts.address
         client = self._transport.client()
         if client is not None:
             # The SDK shows its address nowhere else.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.errors import Problem
+from lutumpy.rules.openai.models import takes_instructions_per_turn
 from lutumpy.rules.openai.responses.items import PARAMETERS, WHERE, check_messages, check_request
 from lutumpy.rules.openai.responses.parts import check_part
 from lutumpy.rules.openai.responses.tools import check_tools as check_openai_tools
@@ -27,6 +28,7 @@ __all__ = [
     "STRICT",
     "TOKENS_OF_TOOLS",
     "TOOL_SETTINGS",
+    "caches_system",
     "check_history",
     "check_part",
     "check_request",
@@ -97,6 +99,13 @@ def reasoning_binding() -> ReasoningBinding:
     )
 
     return made()
+
+
+def caches_system(model: Any) -> bool:
+    """Whether `instructions` stand at the beginning of what a model reads; later ones read them
+    behind the input.
+    """
+    return not takes_instructions_per_turn(model if isinstance(model, str) else None)
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

@@ -17,7 +17,7 @@ from lutumpy.apis import Api
 from lutumpy.cli.documents import Document, DocumentError, Place, open_document
 from lutumpy.cli.exchanges import join_exchanges
 from lutumpy.cli.reading import BadValue, read_values
-from lutumpy.cli.recognition import is_message
+from lutumpy.cli.recognition import apis_of_address, is_message
 from lutumpy.cli.terminal import FileProgress, Output, styled
 
 __all__ = ["Unreadable", "documents", "report_unreadable"]
@@ -93,6 +93,8 @@ def _read_documents(
         if isinstance(entry, BadValue):
             yield Unreadable(file, entry.line, entry.column, entry.cause)
             continue
+        if _asks_no_model(entry.value):
+            continue
         if _is_deeper(entry.value, DEEPEST):
             yield Unreadable(file, entry.line, None, f"nested more than {DEEPEST} levels deep")
             continue
@@ -103,6 +105,14 @@ def _read_documents(
             yield Unreadable(file, entry.line, None, str(error))
         else:
             yield document
+
+
+def _asks_no_model(value: Any) -> bool:
+    """Whether a value is a line of a cassette, with a request to an address where no model answers:
+    a file that was uploaded, tokens that were counted.
+    """
+    is_line = isinstance(value, dict) and {"request", "url", "headers", "response"} <= value.keys()
+    return is_line and "api" not in value and not apis_of_address(value)
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -46,7 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Describe the mark."""
     config.addinivalue_line(
         "markers",
-        "cassette(path=..., match=..., ignore=..., redact=...): options of the test's llm_cassette",
+        "cassette(path=..., match=..., ignore=..., redact=..., outputs=...): options of the "
+        "test's llm_cassette",
     )
 
 

@@ -20,6 +20,7 @@ from openai import AsyncAzureOpenAI, AzureOpenAI, OpenAI
 from lutumpy import AdapterError, Session
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.cli import main
 from lutumpy.errors import CassetteError, CassetteMismatch
 from lutumpy.testing import Cassette, Reply, serve
 from lutumpy.testing.cassettes.http import CassetteTransport
@@ -168,7 +169,7 @@ def test_a_stream_that_broke_breaks_again_and_one_that_was_left_can_be_left(
 
 
 def test_whatever_isnt_json_is_compared_by_its_digest_and_other_methods_by_their_names(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.jsonl"
     tape = Tape(path, "record")
@@ -192,6 +193,8 @@ def test_whatever_isnt_json_is_compared_by_its_digest_and_other_methods_by_their
     assert caught.value.pointer == "/sha256"
     assert client.put("/files", content=b"\x00\xff").content == b"done \xff"
     assert client.get("/files").content == b"done \xff"
+    assert main(["check", str(path)]) == 0  # no model was asked: nothing is checked
+    assert "0 documents checked" in capsys.readouterr().out
 
 
 async def test_connections_for_recording_close_with_their_loop(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ KEYS = st.text(min_size=8, max_size=30).filter(lambda text: len(set(text) - set(
 
 
 @given(KEYS, st.text(max_size=20), st.integers(0, 5))
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 def test_whatever_the_key_it_is_in_nothing_that_is_written(key: str, other: str, at: int) -> None:
     secrets = Secrets()
     secrets.add(key)

@@ -42,6 +42,8 @@ class Cassette:
             stands for any key or index.
         redact: Is given each text of a request or an answer before it is written, and gives what to
             write. Keys need no such function: see below.
+        outputs: `False` leaves out what tools gave: it is neither written nor compared. What the
+            model says of it is written all the same.
 
     No header of a request is written, and of an answer only a few. The keys that a request sends in
     headers or query, and those in the environment, are masked wherever they stand, and so is what
@@ -60,8 +62,9 @@ class Cassette:
         match: CassetteMatch = "order",
         ignore: Iterable[str] = (),
         redact: Callable[[str], str] | None = None,
+        outputs: bool = True,
     ) -> None:
-        self._tape = Tape(path, mode, match=match, ignore=ignore, redact=redact)
+        self._tape = Tape(path, mode, match=match, ignore=ignore, redact=redact, outputs=outputs)
 
     def __repr__(self) -> str:
         return f"Cassette({str(self.path)!r}, {self.mode!r})"
@@ -139,4 +142,5 @@ class Cassette:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._tape.aclose_connections()
         self.__exit__(kind, error, trace)

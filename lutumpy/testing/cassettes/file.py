@@ -22,7 +22,7 @@ from lutumpy.apis import Api, by_name
 from lutumpy.errors import CassetteError
 from lutumpy.rules.shape import ApiRules
 
-__all__ = ["Exchange", "Sent", "describe", "read_exchanges", "write_lines"]
+__all__ = ["Exchange", "Sent", "describe", "place_of", "read_exchanges", "write_lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,21 @@ class Exchange:
         # A lone surrogate is no UTF-8, and neither is a byte that was none to begin with.
         is_utf8 = text.isascii() or text.encode(errors="replace").decode() == text
         return text if is_utf8 else json.dumps(entry)
+
+
+def place_of(url: str) -> str:
+    """Path and query of an address, as far as they say what is asked for. Of the APIs that are
+    known, what stands before their own paths, and the query, goes by the host and the SDK.
+    """
+    path = urlsplit(url).path
+    rules: Mapping[Api, ApiRules] = by_name("rules")
+    for known in rules.values():
+        for end in known.SHAPE.paths:
+            if path.endswith(end):
+                pattern = known.SHAPE.model_path
+                named = None if pattern is None else pattern.search(path)
+                return end if named is None else path[named.start() :]
+    return url
 
 
 def describe(sent: Sent) -> dict[str, Any]:

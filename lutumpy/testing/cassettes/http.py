@@ -74,6 +74,7 @@ class AsyncCassetteTransport:
         self._tape = tape
         self._stack = stack
         self._live = OwnClients(lambda: _Closing(stack.AsyncClient(timeout=_NO_TIMEOUT)))
+        tape.aclose_with(self.aclose)
 
     async def handle_async_request(self, request: Any) -> Any:
         """Answer one request."""

@@ -23,7 +23,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
@@ -36,7 +36,14 @@ from lutumpy.testing.cassettes.answers import (
     written_answer,
 )
 from lutumpy.testing.cassettes.differences import ABSENT, first_difference
-from lutumpy.testing.cassettes.file import Exchange, Sent, read_exchanges, write_lines
+from lutumpy.testing.cassettes.file import (
+    Exchange,
+    Sent,
+    place_of,
+    read_exchanges,
+    write_lines,
+)
+from lutumpy.testing.cassettes.outputs import without_outputs
 from lutumpy.testing.cassettes.secrets import KEPT_HEADERS, Secrets
 
 __all__ = ["CassetteMatch", "CassetteMode", "Playback", "Recording", "Tape"]
@@ -112,7 +119,7 @@ class Recording:
         kind = self.headers.get("content-type", "")
         response, chunks = keep_answer(b"".join(self._pieces), kind, self.sizes, secrets)
         headers = {name: secrets.mask_text(value) for name, value in self.headers.items()}
-        sent = _masked(self.sent, secrets)
+        sent = self._tape.masked(self.sent)
         return Exchange(sent, self.status, headers, response, chunks, self.ended)
 
 
@@ -127,6 +134,7 @@ class Tape:
         match: CassetteMatch = "order",
         ignore: Iterable[str] = (),
         redact: Callable[[str], str] | None = None,
+        outputs: bool = True,
     ) -> None:
         if mode not in get_args(CassetteMode):
             raise ValueError(
@@ -139,6 +147,7 @@ class Tape:
         self._match: CassetteMatch = match
         self._ignore: tuple[str, ...] = (ignore,) if isinstance(ignore, str) else tuple(ignore)
         self._secrets = Secrets(redact)
+        self._keeps_outputs = outputs
         self._lock = threading.RLock()
         is_read = mode == "replay" or (mode == "record-new" and self.path.exists())
         self._recorded: list[Exchange] = read_exchanges(self.path) if is_read else []
@@ -150,6 +159,8 @@ class Tape:
         self._mismatch: CassetteMismatch | None = None
         self._refusal: str | None = None
         self._closers: list[Callable[[], None]] = []
+        # Held here, what closes connections with their event loop lives as long as that does.
+        self._async_closers: list[Callable[[], Awaitable[None]]] = []
 
     def __len__(self) -> int:
         """How many exchanges it holds."""
@@ -164,6 +175,18 @@ class Tape:
         """Take a text as a key, which is never written; for clients that send it in no request."""
         if isinstance(value, str):
             self._secrets.add(value)
+
+    def masked(self, sent: Sent) -> Sent:
+        """A request as it is written and compared: without secrets, and perhaps without what tools
+        gave.
+        """
+        body = self._secrets.mask_value(sent.body)
+        return Sent(
+            sent.method,
+            self._secrets.mask_text(sent.host),
+            self._secrets.mask_url(sent.url),
+            body if self._keeps_outputs else without_outputs(body),
+        )
 
     # --- one request ------------------------------------------------------------------------------
 
@@ -181,7 +204,7 @@ class Tape:
             raw = Sent(method.upper(), _host_of(url), url, _read_body(body, headers))
             if self.mode == "record":
                 return self._record(raw)
-            sent = _masked(raw, self._secrets)
+            sent = self.masked(raw)
             index = self._find(sent)
             if index is not None:
                 self._is_played[index] = True
@@ -213,7 +236,9 @@ class Tape:
         if recorded.method != sent.method:
             return f"{recorded.method} was recorded, {sent.method} is sent", None
         if recorded.url and recorded.url != sent.url:
-            return f"{recorded.url} was recorded, {sent.url} is sent", None
+            place, now = place_of(recorded.url), place_of(sent.url)
+            if place != now:
+                return f"{place} was recorded, {now} is sent", None
         found = first_difference(recorded.body, sent.body, self._ignore)
         if found is None:
             return None
@@ -316,6 +341,17 @@ class Tape:
         for close in closers:
             close()
 
+    async def aclose_connections(self) -> None:
+        """Close the connections for recording, also those of the event loop that runs here."""
+        self.close_connections()
+        closers, self._async_closers = self._async_closers, []
+        for close in closers:
+            await close()
+
+    def aclose_with(self, close: Callable[[], Awaitable[None]]) -> None:
+        """The same as `close_with`, for what has to be awaited."""
+        self._async_closers.append(close)
+
     def close_with(self, close: Callable[[], None]) -> None:
         """Have something closed with the cassette; for transports."""
         self._closers.append(close)
@@ -333,12 +369,3 @@ def _read_body(body: bytes, headers: Mapping[str, str]) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         return {"sha256": hashlib.sha256(body).hexdigest()}
-
-
-def _masked(sent: Sent, secrets: Secrets) -> Sent:
-    return Sent(
-        sent.method,
-        secrets.mask_text(sent.host),
-        secrets.mask_url(sent.url),
-        secrets.mask_value(sent.body),
-    )

@@ -14,17 +14,22 @@ except ImportError as _error:
         'install it with: python -m pip install ".[mcp]" (in a clone)'
     ) from _error
 
-from lutumpy.mcp.client import McpTools, ProgressHandler
+from lutumpy.mcp.client import AnswerHandler, McpTools, ProgressHandler
 from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost, SchemaChanged
+from lutumpy.mcp.materials import PromptText
 from lutumpy.mcp.opening import ServerAddress, read_address
+from lutumpy.mcp.served_call import ServedCall
 from lutumpy.mcp.server import mcp_server
 
 __all__ = [
+    "AnswerHandler",
     "McpConnectionError",
     "McpConnectionLost",
     "McpTools",
     "ProgressHandler",
+    "PromptText",
     "SchemaChanged",
+    "ServedCall",
     "ServerAddress",
     "mcp_server",
     "read_address",

@@ -43,6 +43,7 @@ from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost
 from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.listing import Effect, Listing, ListingOptions, Run, make_listing
 from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
+from lutumpy.mcp.materials import Materials
 from lutumpy.mcp.names import check_prefix
 from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
 from lutumpy.mcp.results import cut, read_result
@@ -54,10 +55,13 @@ if TYPE_CHECKING:
 
     from lutumpy import DynamicOutput
 
-__all__ = ["McpTools", "ProgressHandler"]
+__all__ = ["AnswerHandler", "McpTools", "ProgressHandler"]
 
 ProgressHandler = Callable[["ToolMetadata | None", float, "float | None", "str | None"], Any]
 """Called with the call, how far it is, how far it goes and a word about it; sync or async."""
+
+AnswerHandler = Callable[["ToolMetadata | None", CallToolResult], Any]
+"""Called with the call and the server's answer; sync or async."""
 
 _log = logging.getLogger("lutumpy.mcp")
 _MOST_PAGES = 1000
@@ -68,7 +72,7 @@ _RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
 _NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
 
 
-class McpTools:
+class McpTools(Materials):
     """The tools of an MCP server, as dynamic tools; an async context manager.
 
     Nothing runs by itself: the tools are offered, decided about by hooks, executed and committed
@@ -96,6 +100,8 @@ class McpTools:
         env: Further environment variables of a command, over those of its parameters.
         errlog: Where a command writes its errors; standard error if left out.
         on_progress: Called with what the server reports of a running call.
+        on_answer: Called with the call and the server's whole answer, before it is made an output:
+            there its structured content is also where the model gets a text.
         client_options: Further arguments of the SDK's `Client`, such as `mode`.
 
     Raises:
@@ -123,6 +129,7 @@ class McpTools:
         env: Mapping[str, str] | None = None,
         errlog: TextIO | None = None,
         on_progress: ProgressHandler | None = None,
+        on_answer: AnswerHandler | None = None,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         check_server(server)
@@ -144,6 +151,7 @@ class McpTools:
         self._http = HttpOptions(headers, auth, http_client)
         self._errlog = errlog
         self._on_progress = on_progress
+        self._on_answer = on_answer
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
         # How often the server has told of a change, and how many of these the list knows.
         self._changes = 0
@@ -188,6 +196,17 @@ class McpTools:
     def connected(self) -> bool:
         """Whether the connection is open, as far as is known before the next call."""
         return self._connection is not None and self._connection.state == "open"
+
+    @property
+    def client(self) -> Client:
+        """The SDK's own client of the connection that is open, for what isn't wrapped here.
+
+        Raises:
+            McpConnectionError: None is open.
+        """
+        if self._connection is None:
+            raise McpConnectionError(f"{self.name} isn't connected: `async with McpTools(...)`")
+        return self._connection.client
 
     @property
     def address(self) -> str | None:
@@ -390,7 +409,17 @@ class McpTools:
                 "The server asked for further input in the middle of this call, which this program "
                 "can't give. The tool may have run in part; calling it again does no harm."
             )
+        if self._on_answer is not None:
+            done = self._on_answer(call, result)
+            if hasattr(done, "__await__"):
+                await done
         return read_result(result, self._limits)
+
+    async def _ask(self, request: Callable[[Client], Any]) -> Any:
+        connection = self._connection
+        if connection is None:
+            raise McpConnectionError(f"{self.name} isn't connected: `async with McpTools(...)`")
+        return await connection.send(request)
 
     def __repr__(self) -> str:
         if self._listing is None:

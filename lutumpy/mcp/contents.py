@@ -33,7 +33,7 @@ from lutumpy import ImagePart, RawPart, TextPart, ToolDef, ToolResult
 from lutumpy.models import FoundTool, Part
 from lutumpy.plain import json_values
 
-__all__ = ["failed_result", "make_result", "sent_output_schema"]
+__all__ = ["failed_result", "make_blocks", "make_result", "sent_output_schema"]
 
 _UNUSABLE = "The tool ran, but its answer can't be used: it has not the declared type."
 
@@ -43,7 +43,7 @@ def make_result(result: ToolResult, definition: ToolDef) -> CallToolResult:
     if result.output_error is not None:
         return failed_result(_UNUSABLE)
     is_error = result.status in ("error", "rejected")
-    blocks = list(_make_blocks(result.content))
+    blocks = list(make_blocks(result.content))
     if is_error or sent_output_schema(definition) is None:
         return CallToolResult(content=blocks, is_error=is_error)
     structured = _read_object(result.content)
@@ -75,7 +75,8 @@ def _read_object(content: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
+def make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
+    """Content as blocks of the protocol."""
     if isinstance(content, str):
         return [TextContent(text=json_values.clean_text(content))]
     return [_make_block(part, index) for index, part in enumerate(content)]

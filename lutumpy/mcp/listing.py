@@ -93,6 +93,9 @@ def make_listing(
         if options.allow is not None and not options.allow(entry):
             skipped[entry.name] = "it isn't allowed"
             kept_out.add(wire_name(entry.name))
+        elif entry.execution is not None and entry.execution.task_support == "required":
+            # Until tasks are built a plain call of it would be refused each time (rule MCP6).
+            skipped[entry.name] = "it runs as a task alone (taskSupport), which isn't spoken here"
         elif entry.name in sources:
             skipped[entry.name] = "the server lists it twice"
         else:

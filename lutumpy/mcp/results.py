@@ -30,7 +30,9 @@ from mcp.types import (
     AudioContent,
     BlobResourceContents,
     CallToolResult,
+    ContentBlock,
     ImageContent,
+    ReadResourceResult,
     ResourceLink,
     TextContent,
 )
@@ -43,7 +45,7 @@ from lutumpy.plain.preview import shorten
 if TYPE_CHECKING:
     from lutumpy import DynamicOutput
 
-__all__ = ["cut", "read_result"]
+__all__ = ["cut", "read_contents", "read_message", "read_result"]
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
@@ -77,6 +79,25 @@ def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:
     if only_text:
         return "\n".join([part.text for part in parts if isinstance(part, TextPart)])
     return parts
+
+
+def read_contents(result: ReadResourceResult, limits: Limits) -> tuple[Part, ...]:
+    """What a resource holds, as parts in the same limits."""
+    parts: list[Part] = []
+    for found in result.contents:
+        if isinstance(found, BlobResourceContents):
+            is_image = (found.mime_type or "").startswith("image/")
+            what = "image" if is_image else "file"
+            parts.append(_read_bytes(found.blob, found.mime_type, what, found.uri, limits))
+        else:
+            parts.append(TextPart(found.text))
+    return tuple(_cut_names(_cut_texts(_limit_parts(parts), limits.max_chars), limits.max_chars))
+
+
+def read_message(block: ContentBlock, limits: Limits) -> tuple[Part, ...]:
+    """What a message of a prompt says, as parts in the same limits."""
+    parts = list(_read_blocks(CallToolResult(content=[block]), limits))
+    return tuple(_cut_names(_cut_texts(parts, limits.max_chars), limits.max_chars))
 
 
 def cut(text: str, most: int) -> str:

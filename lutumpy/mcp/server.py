@@ -20,6 +20,7 @@ import inspect
 import logging
 import uuid
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp import MCPError
@@ -54,6 +55,7 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import ToolHooks
 from lutumpy.mcp.contents import failed_result, make_result, sent_output_schema
+from lutumpy.mcp.served_materials import CompleteArgument, Prompts, Resources, ServedMaterials
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools import extends
@@ -84,6 +86,9 @@ def mcp_server(
     executor: ToolExecutor | None = None,
     version: str = "",
     instructions: str | None = None,
+    prompts: Prompts = (),
+    resources: Resources = MappingProxyType({}),
+    complete: CompleteArgument | None = None,
 ) -> Server[Any]:
     """A toolset as a server of MCP: the SDK's own, for its stdio and streamable HTTP.
 
@@ -102,9 +107,16 @@ def mcp_server(
         executor: Runs the calls; one with 32 calls at once if left out.
         version: The server's version.
         instructions: What clients are told about the server.
+        prompts: Functions of texts, async or not: each is a prompt of its name, and gives a text,
+            content parts, or pairs of a role and one of these.
+        resources: Values by their addresses, or functions of them, async or not: texts, bytes,
+            content parts. `note://{number}` is a template, and its function takes the number.
+        complete: Proposes texts for an argument: takes the name of the prompt or the template, that
+            of the argument, and what was typed.
 
     Raises:
-        DeclarationError: Something isn't a toolset's, or nothing runs one of its tools.
+        DeclarationError: Something isn't a toolset's, or nothing runs one of its tools; a prompt
+            or a resource can't be one.
         InvalidToolConstraints: `available` can't hold.
     """
     _check_toolset(toolset)
@@ -128,6 +140,7 @@ def mcp_server(
         on_list_tools=served.list_tools,
         on_call_tool=served.call_tool,
         get_tool_input_schema=served.find_schema,
+        **ServedMaterials(prompts, resources, complete).handlers(),
     )
 
 

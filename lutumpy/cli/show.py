@@ -46,7 +46,7 @@ _ROLES = {
     "assistant": "blue",
     "tool": "yellow",
 }
-_STATUSES = {"ok": "green", "error": "red", "rejected": "yellow"}
+_STATUSES = {"ok": "green", "error": "red", "rejected": "yellow", "promised": "yellow"}
 # The page marks values up; in a terminal only their text is shown.
 _TAG = re.compile("<[^>]*>")
 
@@ -349,7 +349,10 @@ def _result_lines(result: ResultView, margin: str) -> Iterator[Text]:
     yield styled(
         margin,
         ("result ", "dim"),
-        (result.status, _STATUSES.get(result.status, "")),
+        (
+            result.word.lower() if result.status == "promised" else result.status,
+            _STATUSES.get(result.status, ""),
+        ),
         (about, "yellow"),
     )
     text = _text_of(result.value)
@@ -443,6 +446,7 @@ def _result_fields(result: ResultView) -> dict[str, Any]:
         "call_id": result.call_id,
         "position": result.place,
         "status": result.status,
+        **({"since": result.since} if result.since else {}),
         "astray": result.astray,
         "text": text,
         "pieces": [_piece_fields(piece) for piece in result.pieces],

@@ -141,7 +141,8 @@ class Noted:
 class ResultView(Noted):
     """An answer to a call.
 
-    `astray` says why it stands by itself; empty when it stands with its call.
+    `astray` says why it stands by itself; empty when it stands with its call. `since` says of a
+    promise since when its call is open.
     """
 
     call_id: str = ""
@@ -150,6 +151,16 @@ class ResultView(Noted):
     pieces: tuple[Piece, ...] = ()
     astray: str = ""
     call: CallView | None = None
+    since: str = ""
+
+    @property
+    def word(self) -> str:
+        """What a badge says of its status."""
+        if self.status != "promised":
+            return {"ok": "Result", "error": "Error", "rejected": "Rejected"}[self.status]
+        if self.call is not None and self.call.elsewhere is not None:
+            return "Promised"
+        return f"Open since {self.since}" if self.since else "Open"
 
 
 @dataclass(slots=True, eq=False)

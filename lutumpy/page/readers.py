@@ -131,7 +131,13 @@ def read_transcript(items: Iterable[Item], limit: int) -> Timeline:
     timeline = Timeline(_spell_item, limit)
     for index, item in enumerate(items):
         timeline.size = index + 1
-        if isinstance(item, Message):
+        if isinstance(item, Message) and item.late is not None:
+            late = item.late.result
+            shown = (
+                late.content if isinstance(late.content, str) else part_pieces(late.content, limit)
+            )
+            timeline.add_late(late.call_id, shown, (index,), late.status)
+        elif isinstance(item, Message):
             tags = ("in one request only",) if item.ephemeral else ()
             timeline.add_step(item.role, part_pieces(item.parts, limit), (index,), tags)
         elif isinstance(item, AssistantTurn):
@@ -143,7 +149,11 @@ def read_transcript(items: Iterable[Item], limit: int) -> Timeline:
                     if isinstance(result.content, str)
                     else part_pieces(result.content, limit)
                 )
-                timeline.add_result(result.call_id, content, (index, number), result.status)
+                place = (index, number)
+                view = timeline.add_result(result.call_id, content, place, result.status)
+                since = None if result.promise is None else result.promise.since
+                if since is not None:
+                    view.since = since.isoformat(" ", "seconds")
     return timeline
 
 

@@ -48,6 +48,7 @@ NO_ID = "This result does not name a call."
 UNKNOWN = "No call before it has this id."
 REPEATED = "The call with this id has a result already."
 LATE = "It does not follow its call directly."
+PROMISED = "It came later than its turn, as the call had promised."
 
 
 class Timeline:
@@ -179,6 +180,22 @@ class Timeline:
             last = self.add_step("tool", (), place[:1])
         last.strays.append(view)
         self.extend_step(last, place[:1])
+        return view
+
+    def add_late(
+        self, call_id: str, content: str | list[Piece], place: Place, status: ResultStatus
+    ) -> ResultView:
+        """Add the late result of a call in a step of its own; both link to each other."""
+        view = ResultView(self._make_anchor((*place, 0)), self._write_place(place), call_id=call_id)
+        if isinstance(content, str):
+            view.value = text_value(content, self.limit)
+        else:
+            view.pieces = tuple(content)
+        view.status, view.astray = status, PROMISED
+        view.call = self._known.get(call_id)
+        if view.call is not None:
+            view.call.elsewhere = view
+        self.add_step("tool", (), place).strays.append(view)
         return view
 
     def calls(self) -> list[CallView]:

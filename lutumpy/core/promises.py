@@ -42,13 +42,11 @@ __all__ = [
     "placeholder",
     "promised_calls",
     "restored_message",
-    "told_message",
     "without_call",
 ]
 
-LateReason = Literal["delivered", "expired", "told"]
-"""Why there is a late item: the result was delivered; it did not come in time; or a person said of
-a call that had its result what has become of it."""
+LateReason = Literal["delivered", "expired"]
+"""Why there is a late item: the result was delivered, or it did not come in time."""
 
 _PLAIN = re.compile(r"[\w.:/+-]+")
 _LONGEST_NOTE = 1000
@@ -177,7 +175,7 @@ def check_late(
     answered: list[tuple[PromisedCall, ResultBlock]] = []
     for message in messages:
         late = message.late
-        if late is None or late.reason == "told":
+        if late is None:
             continue
         call = known.pop(late.result.call_id, None)
         if call is None and late.is_detached:
@@ -189,12 +187,6 @@ def check_late(
             )
         answered.append((call, late.result))
     return answered
-
-
-def told_message(call_id: str, name: str, result: ResultBlock) -> Message:
-    """The late item that says of an answered call what became of it after all (rule LR36)."""
-    header = f"[What became of call {_quote(call_id)} of {_quote(name)}: it has happened]"
-    return _make_message(LateResult(result, header, "told"))
 
 
 def restored_message(late: LateResult, verbatim: Verbatim | None = None) -> Message:
@@ -242,7 +234,7 @@ def detached(message: Message, arguments: str | None) -> Message:
     """
     late = message.late
     assert late is not None
-    if late.is_detached or late.reason == "told" or arguments is None:
+    if late.is_detached or arguments is None:
         return message
     result = late.result
     call = PromisedCall(result.call_id, result.name, arguments, result.kind, Promise(), True)

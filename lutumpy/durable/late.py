@@ -211,7 +211,7 @@ class LateReader:
         """
         by_id = {call.call_id: call for call in session.transcript.open_calls}
         results: list[ToolResult] = []
-        reasons: list[Literal["delivered", "expired", "told"]] = []
+        reasons: list[Literal["delivered", "expired"]] = []
         for entry in entries:
             call = by_id[str(entry.value["call_id"])]
             result = await self._reviewed(ToolResult.load(_mapping(entry.value["result"]), call))

@@ -163,7 +163,7 @@ def _why_not_open(transcript: Transcript, call_id: str, name: str) -> CommitProb
     for item in transcript:
         if not isinstance(item, Message) or item.late is None:
             continue
-        if item.late.result.call_id == call_id and item.late.reason != "told":
+        if item.late.result.call_id == call_id:
             is_expired = item.late.reason == "expired"
             kind = "not_open" if is_expired else "duplicate_result"
             why = (

@@ -210,7 +210,7 @@ class ResponsesEncoder(HistoryEncoder):
     def _put_late(self, late: LateResult) -> bool:
         """Send a late result as the output of its call, if that was left open here (rule LR4)."""
         result = late.result
-        if late.is_detached or late.reason == "told":
+        if late.is_detached:
             return False
         left = self._left_open.pop(result.call_id, None)
         if left is None:

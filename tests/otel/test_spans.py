@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -35,7 +36,14 @@ from lutumpy import (
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import run_tools, run_tools_sync
-from lutumpy.models import ModelRequest, ModelWrapper, RequestWatch
+from lutumpy.models import (
+    DroppedReasoning,
+    LeftOut,
+    ModelRequest,
+    ModelWrapper,
+    PrefixReport,
+    RequestWatch,
+)
 from lutumpy.otel import GEN_AI_0_1, SEMCONV_1_41, Telemetry, names
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
 from lutumpy.text_tools import TagToolParser, TextTools
@@ -444,8 +452,6 @@ def test_the_names_of_the_newer_conventions_can_be_taken() -> None:
 
         class Cached(ScriptedModel):
             def respond_sync(self, *arguments: Any) -> Any:
-                from dataclasses import replace
-
                 return replace(super().respond_sync(*arguments), usage=usage)
 
         asked().text_turn(telemetry.model(Cached([Reply(text="hi")]))).collect_sync()
@@ -624,3 +630,40 @@ def test_telemetry_that_nobody_hears_enters_few_functions() -> None:
     entered(scripted)
     entered(silent)
     assert entered(silent) - entered(scripted) <= 4
+
+
+def test_what_was_left_out_of_a_request_is_said_by_kind(exported: Exported) -> None:
+    """Point 7: origins and prefixes are in spans; the log `lutumpy.prefix` has them as well."""
+    report = PrefixReport(
+        changed=("tools",),
+        dropped=(DroppedReasoning(0, "prefix_mismatch", "provider"),),
+        left_out=(LeftOut(0, "signed reasoning", CANARY), LeftOut(1, "signed reasoning", CANARY)),
+        cache="restarts",
+    )
+
+    class Reporting(ScriptedModel):
+        def respond_sync(self, *arguments: Any) -> Any:
+            return replace(super().respond_sync(*arguments), prefix=report)
+
+    asked().text_turn(exported.telemetry().model(Reporting([Reply(text="x")]))).collect_sync()
+    (span,) = exported.spans
+    found: Any = span.attributes
+    assert found["lutumpy.request.left_out"] == ("signed reasoning",)
+    assert found["lutumpy.request.dropped"] == ("prefix_mismatch",)
+    assert found["lutumpy.request.cache"] == "restarts"
+    assert CANARY not in exported.text()
+
+
+def test_logs_of_calls_name_the_model_and_the_round(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "lutumpy.execution")
+    script = [
+        Reply(calls=[Call("count", {"word": "a"})], model="m-7"),
+        Reply(calls=[Call("look", {"word": "unknown"})], model="m-7"),
+        Reply(text="done"),
+    ]
+    run_tools_sync(asked(), ScriptedModel(script), tools=Shelf)
+    records: list[Any] = [each for each in caplog.records if each.name == "lutumpy.execution"]
+    assert [(each.tool, each.round, each.model) for each in records] == [
+        ("count", 1, "m-7"),
+        ("look", 2, "m-7"),
+    ]

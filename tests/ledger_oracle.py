@@ -48,7 +48,7 @@ class JudgedModel:
         self.bodies: list[Json] = []
         self.refusals: list[str] = []
         self.transformed = 0
-        self._next: list[Reply | Failure] = []
+        self._next: list[Reply | Failure | Json] = []
         self._number = 0
 
     @property
@@ -56,7 +56,7 @@ class JudgedModel:
         name: str = self.adapter.model
         return name
 
-    def play(self, *replies: Reply | Failure) -> None:
+    def play(self, *replies: Reply | Failure | Json) -> None:
         self._next += replies
 
     def takes_forced_choice(self, extra: Any) -> bool:
@@ -77,7 +77,9 @@ class JudgedModel:
             raise AdapterError(refused.message, provider=self.api, status=400)
         self.bodies.append(copy.deepcopy(body))
         self._number += 1
-        answer = self.judge.render_reply(reply, number=self._number, model=self.model, body=body)
+        if isinstance(reply, Reply):
+            reply = self.judge.render_reply(reply, number=self._number, model=self.model, body=body)
+        answer = reply
         sent = self.judge.arrange(answer, body)
         self.judge.remember(body, answer)
         turn: AssistantTurn = self.adapter.response(sent)

@@ -20,7 +20,7 @@ from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.turn_settings import TurnSettings
+from lutumpy.core.turn_settings import KEPT, TurnSettings
 
 __all__ = ["Prepared", "SettingsEncoder", "in_place", "note_reminders", "prepare"]
 
@@ -181,8 +181,8 @@ def prepare(
         settings = in_force.difference(
             offering, record.output, record.effort, anew=record.policy == "drop"
         )
-    if settings is not None and base is not None and settings.changes_tools and encoder.is_paused:
-        # Right after a paused answer no tool may change, so it waits; what the model may call is
+    if settings is not None and base is not None and encoder.is_paused and _is_said(settings, said):
+        # Nothing may stand right behind a paused answer, so it waits; what the model may call is
         # held against the offer in any case (PB3, PB5).
         record.say_waiting(*words_of(settings))
         settings = None
@@ -200,6 +200,11 @@ def prepare(
     if encoder.said.reminders:
         note_reminders(record, encoder.said)
     return prepared
+
+
+def _is_said(settings: TurnSettings, said: SaidSettings) -> bool:
+    """Whether a change is said by an entry, and not by the fields of the request alone."""
+    return settings.changes_tools or (settings.effort is not KEPT and said.spelling.says_effort)
 
 
 def in_place(encoder: E, transcript: Transcript, record: RequestRecord) -> Prepared[E]:

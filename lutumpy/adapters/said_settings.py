@@ -282,8 +282,7 @@ class SaidSettings:
 
     def add(self, carried: Carried, settings: TurnSettings) -> None:
         """Take a change that was said; its entry stands before the next answer."""
-        known = self.in_force.tools
-        new = [spec.name for spec in settings.defined if spec.name not in known]
+        new = [spec.name for spec in self.undeclared(settings)]
         self.appended.update(dict.fromkeys(new))
         self.in_force.apply(settings)
         self.note(carried)
@@ -293,6 +292,23 @@ class SaidSettings:
             self._effort_is_said = True
         if not self.spelling.says_output:
             self.output = self.in_force.output
+
+    def undeclared(self, settings: TurnSettings) -> list[ToolSpec]:
+        """The tools of a change that no request of this conversation has declared yet, or none
+        since it started again: they are offered from here on, each as it is defined from here on.
+        """
+        defined = {spec.name: spec for spec in settings.defined}
+        if not defined and not settings.added:
+            return []
+        declared = {*self.appended, *[spec.name for spec in self.declared]}
+        if self.base is not None:
+            declared.update([spec.name for spec in (*self.base.specs, *self.base.deferred)])
+        known = self.in_force.tools
+        return [
+            defined[name] if name in defined else known[name]
+            for name in dict.fromkeys([*defined, *settings.added])
+            if name not in declared and (name in defined or name in known)
+        ]
 
     def note(self, carried: Carried) -> None:
         """Note what an entry needs."""

@@ -14,7 +14,7 @@ from lutumpy.adapters.anthropic.bound_form import bound_form
 from lutumpy.adapters.anthropic.offer import spell_tool
 from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, new_description
 from lutumpy.core.tool_specs import ToolSpec
-from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
+from lutumpy.core.turn_settings import KEPT, TurnSettings
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
 
@@ -89,11 +89,11 @@ class MessagesSpelling:
         if settings.changes_tools:
             if not self._carriers.tools or settings.deferred:
                 return None
-            found = _tool_blocks(settings, said.in_force, self._carriers)
+            found = _tool_blocks(settings, said, self._carriers)
             if found is None:
                 return None
             blocks, declared = found
-            is_by_value = self._carriers.definitions and bool(settings.defined)
+            is_by_value = any(b.get("tool", {}).get("type") == "tool_definition" for b in blocks)
             headers.append(
                 anthropic_models.INLINE_TOOLS if is_by_value else anthropic_models.TOOL_CHANGES
             )
@@ -123,16 +123,16 @@ class MessagesSpelling:
 
 
 def _tool_blocks(
-    settings: TurnSettings,
-    in_force: SettingsInForce,
-    carriers: Carriers,
+    settings: TurnSettings, said: SaidSettings, carriers: Carriers
 ) -> tuple[list[dict[str, Any]], list[ToolSpec]] | None:
     """The blocks of a change of tools, and the tools that have to be declared for them: additions
     in the order of the offer, then removals in that of the base.
     """
     blocks: list[dict[str, Any]] = []
     declared: list[ToolSpec] = []
-    defined = {spec.name: spec for spec in settings.defined}
+    known = said.in_force.tools
+    new = {spec.name: spec for spec in said.undeclared(settings)}
+    defined = {spec.name: spec for spec in settings.defined} | new
     # A tool that is only defined anew is offered already, so it isn't among the added ones.
     for name in [*[n for n in defined if n not in settings.added], *settings.added]:
         spec = defined.get(name)
@@ -140,11 +140,11 @@ def _tool_blocks(
             blocks.append(_addition(_reference(name)))
         elif carriers.definitions:
             blocks.append(_addition({"type": "tool_definition", "definition": spell_tool(spec)}))
-        elif name not in in_force.tools:
+        elif name in new:
             declared.append(spec)
             blocks.append(_addition(_reference(name)))
         else:
-            text = new_description(in_force.tools[name], spec)
+            text = new_description(known[name], spec)
             if text is None:
                 return None
             if name in settings.added:

@@ -119,14 +119,15 @@ class ResponsesSpelling:
             return None
         known = said.in_force.tools
         items: list[bytes] = []
-        new = [spec for spec in settings.defined if spec.name not in known]
+        new = said.undeclared(settings)
+        brought = {spec.name for spec in new}
         if new:
             listed = b",".join([render(spec) for spec in new])
             items.append(
                 b'{"type":"additional_tools","role":"developer","tools":[%b]}' % listed,
             )
         for spec in settings.defined:
-            if spec.name not in known:
+            if spec.name in brought:
                 continue
             text = new_description(known[spec.name], spec)
             if text is None:

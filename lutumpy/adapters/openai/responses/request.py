@@ -250,8 +250,7 @@ def _narrowed_tools(
     said, declared = prepared.encoder.said, prepared.declared
     brought = [*said.appended]
     if prepared.closing.entry and record.settings is not None:
-        known = said.in_force.tools
-        brought += [s.name for s in record.settings.defined if s.name not in known]
+        brought += [spec.name for spec in said.undeclared(record.settings)]
     if (declared is None or declared is offer) and not brought:
         return {} if offer is None else _fields_of(offer, strict, text_shape, extra, None, ())
     asked = ToolOffering() if offer is None else offer

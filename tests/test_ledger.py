@@ -1,0 +1,401 @@
+"""Whatever changes between turns, the next request is accepted, keeps what the API allows, and
+tells what is lost: random sessions on five APIs, judged by the test server (rules PB2 to PB9, PB20,
+PB21).
+"""
+
+# `LUTUMPY_PROFILE=thorough python -m pytest tests/test_ledger.py` runs 3,000 sessions of 25
+# requests, other ones in each run; the suite runs 100.
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from ledger_oracle import JudgedModel
+from profiles import PROFILE, examples
+from pydantic import BaseModel
+
+from lutumpy import (
+    AdapterError,
+    NeedsTools,
+    Session,
+    ToolAvailability,
+    ToolRequirement,
+    Toolset,
+    tool,
+    tool_fn,
+)
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.anthropic import request as anthropic_request
+from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.gemini import Gemini
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.sdk_body import body_dict
+from lutumpy.models import TurnOptions
+from lutumpy.rules.host_facts import facts_of
+from lutumpy.testing import Call, Failure, Reply
+
+Json = dict[str, Any]
+REQUESTS = 25
+SEED = random.randrange(10**9) if PROFILE == "thorough" else 0
+
+
+@tool_fn
+def look(key: str) -> str:
+    """Look something up."""
+    return key
+
+
+@tool_fn(name="look")
+def look_longer(key: str, pages: int = 1) -> str:
+    """Look something up."""
+    return key * pages
+
+
+@tool_fn
+def send(key: str) -> str:
+    """Send a text."""
+    return key
+
+
+@tool_fn
+def delete(key: str) -> str:
+    """Delete something."""
+    return key
+
+
+class Tools(Toolset):
+    look, send, delete = tool(look), tool(send, off=True), tool(delete)
+
+
+class LaterTools(Toolset):
+    """The same, but for the schema of one."""
+
+    look, send, delete = tool(look_longer), tool(send, off=True), tool(delete)
+
+
+DONE = {"type": "text", "text": "Found."}
+
+
+class Note(BaseModel):
+    text: str
+
+
+OPENAI, ANTHROPIC = facts_of("api.openai.com"), facts_of("api.anthropic.com")
+FABLE = "claude-fable-5-2"
+APIS: Mapping[str, Callable[[], Any]] = {
+    "claude": lambda: AnthropicMessages(FABLE, host=ANTHROPIC),
+    "claude by reference": lambda: AnthropicMessages(
+        FABLE, host=facts_of("aiplatform.googleapis.com")
+    ),
+    "claude elsewhere": lambda: AnthropicMessages(FABLE, host=facts_of("localhost:4000")),
+    "converse": lambda: BedrockConverse(f"us.anthropic.{FABLE}-v1:0", cache="auto"),
+    # There is no word for the default effort, so going back to it would be a new beginning.
+    "gpt": lambda: OpenAIResponses("gpt-6.2-astra", host=OPENAI, effort="medium"),
+    "gpt elsewhere": lambda: OpenAIResponses("gpt-6.2-astra", host=facts_of("api.groq.com")),
+    "gemini": lambda: Gemini("gemini-3-flash-preview"),
+    "chat": lambda: OpenAIChat("gpt-5.4", host=OPENAI),
+    "chat elsewhere": lambda: OpenAIChat("m", host=facts_of("api.groq.com")),
+}
+SIGNING = ("claude", "claude by reference", "claude elsewhere", "converse", "gpt", "gpt elsewhere")
+
+
+class Operation(NamedTuple):
+    """What is different in one turn.
+
+    Attributes:
+        options: What the turn is given.
+        toolset: Its tools.
+        before: What is done to the session before.
+    """
+
+    options: Json = {}
+    toolset: Any = Tools
+    before: Callable[[Session], object] = lambda session: None
+
+
+def narrow(*names: str) -> Operation:
+    chosen = [getattr(Tools, name) for name in names]
+    return Operation({"available": ToolAvailability.only(*chosen)})
+
+
+NOTHING = Operation()
+APPENDED: tuple[Operation, ...] = (
+    NOTHING,
+    NOTHING,
+    narrow("look"),
+    narrow(),
+    narrow("delete", "look"),
+    Operation({"available": ToolAvailability.all()}),  # a new tool
+    Operation({"describe": {Tools.look: "Look in the new index."}}),
+    Operation({"available": ToolAvailability.only(Tools.look), "prefix_stable": True}),
+    Operation({"effort": "low"}),
+    Operation(before=lambda session: session.push_system("From here on, be kind.")),
+    Operation(before=lambda session: session.push_ephemeral_system("It is Monday.")),
+)
+"""What is kept or appended at Anthropic, and at OpenAI from GPT-6.2 on."""
+GPTS_OWN: tuple[Operation, ...] = (Operation({"output": Note}),)
+SCHEMA = Operation(toolset=LaterTools)
+OTHERS: tuple[Operation, ...] = (
+    SCHEMA,
+    Operation({"output": Note}),
+    Operation(before=lambda session: session.push_ephemeral_user("By the way.")),
+    Operation({"describe": {Tools.look: "Look."}, "on_prefix_change": "drop"}),
+    Operation({"require": ToolRequirement.optional(), "parallel": False}),
+)
+
+
+class Ledger:
+    """One random session, and what is known of it."""
+
+    def __init__(self, adapter: Any, seed: int) -> None:
+        self.llm = JudgedModel(adapter)
+        self.chance = random.Random(seed)
+        self.session = Session()
+        self.session.push_system("Be brief.")
+        self.session.push_user("go")
+        self.number = 0
+        self.signed = 0
+        self.dropped = 0
+        self.is_paused = False
+        self.last = NOTHING
+
+    def run(
+        self, operations: tuple[Operation, ...], *, may_fail: bool = True, may_rebase: bool = False
+    ) -> Any:
+        """Make one turn, perhaps after a failed one, on a fork or a loaded copy; its report."""
+        operation = self.last = self.chance.choice(operations)
+        if self.chance.random() < 0.15:
+            self.session = Session.load(json.dumps(self.session.dump()))
+        if self.chance.random() < 0.1:
+            self.session = self.session.fork()
+        if not self.is_paused:
+            operation.before(self.session)
+        if may_fail and self.chance.random() < 0.1:
+            self.llm.play(Failure(503, "busy"))
+            with pytest.raises(AdapterError):
+                self.ask(operation)
+            if not self.is_paused and self.chance.random() < 0.5:
+                self.session.push_user("are you there?")
+        self.number += 1
+        self.llm.play(self.reply(operation))
+        outcome = self.ask(operation)
+        self.signed += 1
+        if isinstance(outcome, NeedsTools):
+            found = outcome.round
+            results = [call.complete("done") for call in found.calls]
+            if may_rebase and self.chance.random() < 0.1:
+                self.session.push_user("quick!")  # while the tools ran
+                found.commit(self.session, results, rebase=True)
+            else:
+                found.commit(self.session, results)
+            self.is_paused = False
+            self.dropped += len(found.prefix.dropped)
+            return found.prefix
+        result = getattr(outcome, "result", outcome)
+        self.dropped += len(result.prefix.dropped)
+        self.is_paused = self.session.turns()[-1].finish_reason == "paused"
+        if not self.is_paused:
+            self.session.push_user("go on")
+        return result.prefix
+
+    def ask(self, operation: Operation) -> Any:
+        options = dict(operation.options)
+        value = options.pop("output", None)
+        if value is not None:
+            turn = self.session.structured_turn(self.llm, value, tools=operation.toolset, **options)
+        else:
+            turn = self.session.text_turn(self.llm, tools=operation.toolset, **options)
+        return turn.collect_sync()
+
+    def offered(self, operation: Operation) -> list[str]:
+        options = {k: v for k, v in operation.options.items() if k in ("available", "describe")}
+        return [selector.name for selector in operation.toolset.offer(**options).selectors]
+
+    def reply(self, operation: Operation) -> Reply | Json:
+        thought = f"thought {self.number}"
+        names = self.offered(operation)
+        if self.is_paused:
+            return resumed(self.number)
+        if "output" in operation.options:
+            return Reply(text='{"text": "x"}', reasoning=thought)
+        if self.llm.api == "anthropic_messages" and self.chance.random() < 0.1:
+            return paused(self.number)
+        if names and self.chance.random() < 0.6:
+            name = self.chance.choice(names)
+            return Reply(calls=[Call(name, {"key": "x"})], reasoning=thought)
+        return Reply(text=f"answer {self.number}", reasoning=thought)
+
+
+def paused(number: int) -> Json:
+    """An answer that wants to go on: the vendor's own tool still runs."""
+    search = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search"}
+    return said(number, {**search, "input": {"query": "x"}}, "pause_turn")
+
+
+def resumed(number: int) -> Json:
+    """The answer that goes on with it: the result of that tool."""
+    used = {"tool_use_id": f"srvtoolu_{number - 1}", "content": []}
+    return said(number, {"type": "web_search_tool_result", **used}, "end_turn")
+
+
+def said(number: int, block: Json, stop: str) -> Json:
+    thinking = {"type": "thinking", "thinking": "", "signature": f"signed {number}"}
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": FABLE,
+        "content": [thinking, block] if stop == "pause_turn" else [block, thinking, DONE],
+        "stop_reason": stop,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def callable_names(api: str, body: Json) -> set[str]:
+    """What a request lets the model call, read from what it says."""
+    if api == "gemini_generate_content":
+        entries = [each for tool in body.get("tools", ()) for each in tool["functionDeclarations"]]
+        config = body.get("toolConfig", {}).get("functionCallingConfig", {})
+        if config.get("mode") == "NONE":
+            return set()
+        return set(config.get("allowedFunctionNames") or [entry["name"] for entry in entries])
+    if api == "bedrock_converse":
+        listed = body.get("toolConfig", {}).get("tools", ())
+        found = {each["toolSpec"]["name"] for each in listed if "toolSpec" in each} - {"no_tools"}
+        for message in body["messages"]:
+            for block in message["content"] if message["role"] == "system" else ():
+                for kind, change in (("toolAddition", found.add), ("toolRemoval", found.discard)):
+                    if kind in block:
+                        change(block[kind]["tool"]["name"])
+        return found
+    if api == "anthropic_messages":
+        found = {t["name"] for t in body.get("tools", ()) if not t.get("defer_loading")}
+        for message in body["messages"]:
+            is_system = message["role"] == "system" and not isinstance(message["content"], str)
+            for block in message["content"] if is_system else ():
+                if block["type"] in ("tool_addition", "tool_removal"):
+                    name = block["tool"].get("name") or block["tool"]["definition"]["name"]
+                    change = found.add if block["type"] == "tool_addition" else found.discard
+                    change(name)
+        return found
+    listed = [*body.get("tools", ())]
+    for item in body.get("input", ()):
+        if item.get("type") == "additional_tools":
+            listed += item["tools"]
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict) and choice["type"] == "allowed_tools":
+        listed = choice.get("allowed_tools", choice)["tools"]
+    if choice == "none":
+        return set()
+    return {entry.get("name") or entry["function"]["name"] for entry in listed}
+
+
+def sessions(names: tuple[str, ...]) -> list[tuple[str, int]]:
+    return [(names[k % len(names)], SEED + k) for k in range(examples(100))]
+
+
+def test_random_sessions_are_taken_and_every_loss_is_told_PB8_PB9_PB21() -> None:
+    """Section 5.1: nothing refused, nothing dropped without a receipt, no receipt for what wasn't
+    dropped, and the model can call exactly the offer.
+    """
+    for name, seed in sessions(tuple(APIS)):
+        ledger = Ledger(APIS[name](), seed)
+        llm = ledger.llm
+        for _ in range(REQUESTS):
+            report = ledger.run((*APPENDED, *OTHERS), may_rebase=True)
+            where = f"{name} {seed} request {ledger.number}"
+            assert not llm.refusals, f"{where}: {llm.refusals}"
+            assert llm.transformed == 0, where
+            if name in SIGNING:
+                sent = llm.shown()
+                assert sent == ledger.signed - 1 - ledger.dropped, where
+            wanted = set(ledger.offered(ledger.last))
+            if not report.waiting:  # then the calls are held against the offer alone (PB3, PB5)
+                assert callable_names(llm.api, llm.bodies[-1]) == wanted, where
+
+
+@pytest.mark.parametrize("name", ["claude", "gpt"])
+def test_what_can_be_said_loses_nothing_and_only_appends_PB2(name: str) -> None:
+    """Section 5.2: at the vendors' own hosts all reasoning stays, and every request begins with the
+    one before.
+    """
+    operations = (*APPENDED, *GPTS_OWN) if name == "gpt" else APPENDED
+    for _, seed in sessions((name,))[::2]:
+        ledger = Ledger(APIS[name](), seed)
+        for number in range(REQUESTS):
+            report = ledger.run(operations)
+            where = f"{name} {seed} request {number}: {report}"
+            assert not report.dropped, where
+            assert ledger.llm.shown() == number, where
+            assert report.cache != "restarts", where
+            if number:
+                before, after = ledger.llm.bodies[-2:]
+                assert beginning(after, before) == everything(before), where
+        assert not ledger.llm.refusals
+
+
+def everything(body: Json) -> Json:
+    return beginning(body, body)
+
+
+def beginning(body: Json, length_of: Json) -> Json:
+    """What a request begins with, as far as another one is long, without marks of the cache."""
+    key = "input" if "input" in body else "messages"
+    fields = {"tools": body.get("tools"), "system": body.get("system")}
+    return unmarked({**fields, key: body[key][: len(length_of[key])]})
+
+
+def unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: unmarked(inner) for key, inner in value.items() if key != "cache_control"}
+    return [unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_the_careful_way_drops_exactly_what_the_vendor_would_PB8(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Section 5.3: where nothing can be said, what is left out is what `drop_block` takes away."""
+    made = anthropic_request.dialect_of
+    binds = True
+
+    def dialect_of(model: str | None, host: str | None) -> Any:
+        dialect, plain, blocks = made(model, host)
+        return dialect._replace(binds=binds), plain, blocks
+
+    monkeypatch.setattr(anthropic_request, "dialect_of", dialect_of)
+    compared = 0
+    for _, seed in sessions(("claude elsewhere",))[::4]:
+        ledger = Ledger(APIS["claude elsewhere"](), seed)
+        llm = ledger.llm
+        respond = llm.respond_sync
+        dropped_by_vendor: list[int] = []
+
+        def both_ways(
+            transcript: Any,
+            offering: Any,
+            options: TurnOptions,
+            llm: JudgedModel = llm,
+            respond: Any = respond,
+            found: list[int] = dropped_by_vendor,
+        ) -> Any:
+            nonlocal binds
+            binds = False
+            whole = body_dict(llm.adapter._request(transcript, offering, options))
+            binds = True
+            assert llm.judge.reasoning is not None
+            found.append(len(llm.judge.reasoning.judge(whole).mismatched))
+            return respond(transcript, offering, options)
+
+        llm.respond_sync = both_ways  # type: ignore[method-assign]
+        for _ in range(REQUESTS):
+            gone = {turn for turn in ledger.session.turns() if turn.reasoning_dropped}
+            report = ledger.run((*APPENDED[:-1], SCHEMA), may_fail=False)
+            assert not gone  # no ephemerals here
+            assert len(report.dropped) == dropped_by_vendor[-1]
+            compared += bool(report.dropped)
+        assert not llm.refusals
+    assert compared

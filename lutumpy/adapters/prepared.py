@@ -108,10 +108,10 @@ class Prepared(Generic[E]):
             PrefixChangedError: There is any, and the record says to send nothing then.
         """
         said, record = self.encoder.said, self._record
-        gone = said.bound.newly_left_out()
+        gone, among = said.bound.newly_left_out()
         if gone:
             record.tell_dropped([turn.turn for turn in gone])
-            record.settings = replace(record.settings or TurnSettings(), left_out=len(gone))
+            record.settings = replace(record.settings or TurnSettings(), left_out=among)
         misfit: int | None = None
         if binds:
             misfit = said.bound.first_misfit(beginning, self.encoder.entries)
@@ -125,7 +125,7 @@ class Prepared(Generic[E]):
         if not lost:
             return self.encoder
         record.drop_reasoning(lost, "prefix_mismatch", "lutumpy" if refused is None else "provider")
-        count = len(said.bound.signed) - misfit
+        count = max(among, len(said.bound.signed) - misfit)
         self.encoder = self.encoder.copy()
         self.encoder.leave_out(count)
         record.settings = replace(record.settings or TurnSettings(), left_out=count)

@@ -126,6 +126,7 @@ class SaidSettings:
         base: The tools of the request's field, as an offering; `None` before the first record.
         declared: Tools that stand behind those of the base, deferred, for references.
         appended: The names of tools that entries have defined, and the base hasn't.
+        called: The names that calls have, as far as that matters to the API.
         effort: The effort of the request's field.
         output: The output format of the request's field.
         headers: The beta names that the entries need.
@@ -145,6 +146,7 @@ class SaidSettings:
         "appended",
         "base",
         "bound",
+        "called",
         "declared",
         "destination",
         "effort",
@@ -169,6 +171,7 @@ class SaidSettings:
         self.base: ToolOffering | None = None
         self.declared: list[ToolSpec] = []
         self.appended: dict[str, None] = {}
+        self.called: set[str] = set()
         self.effort: str | None = None
         self.output: OutputSpec | None = None
         self.headers: dict[str, None] = {}
@@ -187,6 +190,7 @@ class SaidSettings:
         twin.in_force = self.in_force.copy()
         twin.base, twin.declared, twin.effort = self.base, self.declared.copy(), self.effort
         twin.appended, twin.output = self.appended.copy(), self.output
+        twin.called = self.called.copy()
         twin.headers, twin.pending = self.headers.copy(), self.pending.copy()
         twin.places, twin.reminders = self.places.copy(), self.reminders.copy()
         twin.bound, twin.turns = self.bound.copy(), self.turns

@@ -154,14 +154,20 @@ class BoundReasoning:
             turn.is_left_out = True
         return found
 
-    def newly_left_out(self) -> list[SignedTurn]:
-        """The last turns, if their reasoning was dropped and no request has told so yet."""
+    def newly_left_out(self) -> tuple[list[SignedTurn], int]:
+        """The turns whose reasoning was dropped and of which no request has told so yet, and how
+        many of the last turns they are among. A later turn that has its reasoning was made after
+        that was told.
+        """
         found: list[SignedTurn] = []
-        for turn in reversed(self.signed):
-            if not turn.is_left_out or turn.is_told:
+        among = 0
+        for count, turn in enumerate(reversed(self.signed), 1):
+            if not turn.is_left_out:
                 break
-            found.insert(0, turn)
-        return found
+            if not turn.is_told:
+                found.insert(0, turn)
+                among = count
+        return found, among
 
     def _chain_at(self, entries: Sequence[bytes], count: int) -> bytes:
         chain = self._chain

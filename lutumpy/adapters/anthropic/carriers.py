@@ -141,6 +141,10 @@ def _tool_blocks(
         elif carriers.definitions:
             blocks.append(_addition({"type": "tool_definition", "definition": spell_tool(spec)}))
         elif name in new:
+            # A call of before would be a reference, so what was bound then would be something else;
+            # and one tool of a request stays undeferred.
+            if name in said.called or said.base is None or not said.base.specs:
+                return None
             declared.append(spec)
             blocks.append(_addition(_reference(name)))
         else:

@@ -399,6 +399,8 @@ class MessagesEncoder:
 
     def _add_turn(self, turn: AssistantTurn) -> None:
         said, origin = self.said, turn.origin
+        for call in turn.calls:
+            said.called.add(call.name)
         # Most turns are of the very host that gets the request.
         is_at_home = origin is not None and origin.host == said.host is not None
         if turn.reasoning_dropped and turn.signed and turn.api == API:

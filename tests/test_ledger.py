@@ -399,3 +399,25 @@ def test_the_careful_way_drops_exactly_what_the_vendor_would_PB8(
             compared += bool(report.dropped)
         assert not llm.refusals
     assert compared
+
+
+def test_a_required_call_has_tools_beside_its_choice_C9() -> None:
+    """Tools that messages bring stand in no list, and no choice is taken without one."""
+    for adapter in (
+        AnthropicMessages("claude-opus-5-5", host=ANTHROPIC),
+        OpenAIResponses("gpt-6.2-astra", host=OPENAI),
+        OpenAIChat("gpt-5.4", host=OPENAI),
+    ):
+        llm, session = JudgedModel(adapter), Session()
+        session.push_user("go")
+        must = {"tools": Tools, "require": ToolRequirement.at_least_one()}
+        for options in ({}, {"tools": Tools, "parallel": False}, must, must):
+            calls = [Call("look", {"key": "x"})] if "require" in options else []
+            llm.play(Reply(text="" if calls else "Yes.", calls=calls, reasoning="hm"))
+            outcome: Any = session.text_turn(llm, **options).collect_sync()
+            if isinstance(outcome, NeedsTools):
+                outcome.round.commit(session, [c.complete("x") for c in outcome.round.calls])
+            else:
+                session.push_user("go on")
+        assert llm.bodies[-1]["tools"]
+        assert not llm.refusals

@@ -81,7 +81,7 @@ class Prepared(Generic[E]):
     def change(self, settings: TurnSettings, offering: ToolOffering | None) -> None:
         """Say what is different from what is in force, or start again where that can't be said."""
         said = self.encoder.said
-        carried = said.carry(settings)
+        carried = None if _needs_tools(said.base, offering) else said.carry(settings)
         if carried is None:
             self.encoder = self.encoder.copy()
             self.encoder.said.start_again(settings, self.encoder.entries, offering)
@@ -186,6 +186,8 @@ def prepare(
         # held against the offer in any case (PB3, PB5).
         record.say_waiting(*words_of(settings))
         settings = None
+    if settings is None and base is not None and _needs_tools(base, offering):
+        settings = TurnSettings()
     record.settings = settings
     if settings is not None:
         if base is None:
@@ -200,6 +202,13 @@ def prepare(
     if encoder.said.reminders:
         note_reminders(record, encoder.said)
     return prepared
+
+
+def _needs_tools(base: ToolOffering | None, offering: ToolOffering | None) -> bool:
+    """Whether a call is required and the base has no tools: APIs take no choice without any."""
+    if base is None or base.specs or offering is None:
+        return False
+    return offering.mode != "auto" and bool(offering.specs)
 
 
 def _is_said(settings: TurnSettings, said: SaidSettings) -> bool:

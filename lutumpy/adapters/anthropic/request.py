@@ -95,7 +95,9 @@ def request_fields(
     if offering is not None and choice is not None:
         check_forced(offering, model, extra)
         check_callers(offering, choice, extra.get("tools"))
-        fields["tool_choice"] = encode(choice)
+        # No choice is taken without tools, and messages bring theirs beside none.
+        if offered or extra.get("tools") or offering.mode != "auto":
+            fields["tool_choice"] = encode(choice)
     if prepared.effort is not None:
         config = extra.get("output_config")
         own = {"effort": prepared.effort}

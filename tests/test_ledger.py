@@ -404,7 +404,7 @@ def test_the_careful_way_drops_exactly_what_the_vendor_would_PB8(
 def test_a_required_call_has_tools_beside_its_choice_C9() -> None:
     """Tools that messages bring stand in no list, and no choice is taken without one."""
     for adapter in (
-        AnthropicMessages("claude-opus-5-5", host=ANTHROPIC),
+        AnthropicMessages("claude-opus-4-8", host=ANTHROPIC),
         OpenAIResponses("gpt-6.2-astra", host=OPENAI),
         OpenAIChat("gpt-5.4", host=OPENAI),
     ):

@@ -88,8 +88,10 @@ class Query:
     body: Any = None
 
 
-Resource: TypeAlias = Callable[[Query], "Json | list[Json]"]
-"""Answers a query: a JSON object, or the events of a stream. It may raise `Refused`."""
+Resource: TypeAlias = Callable[[Query], "Json | list[Json] | bytes"]
+"""Answers a query: a JSON object, the events of a stream, or the bytes of a file. It may raise
+`Refused`.
+"""
 
 
 class Refused(Exception):
@@ -171,6 +173,10 @@ class ApiServer:
     def unknown_method(self, method: str, path: str) -> Failure:
         """The answer to a request with a method that its path doesn't take."""
         return Failure(405, "Method Not Allowed")
+
+    def read_form(self, kind: str, data: bytes) -> Json | None:
+        """The fields of a body that isn't JSON, by its media type; `None` if it can't be read."""
+        return None
 
     def unreadable_body(self) -> Failure:
         """The answer to a body that isn't JSON."""

@@ -77,7 +77,7 @@ class Exchange:
             request_id=self.request_id,
         )
         headers = failure_headers(self.failures, problem.status, kind=problem.kind)
-        return self._send_json(body, problem.status, headers)
+        return self.send_json(body, problem.status, headers)
 
     def send_failure(self, failure: Failure, more: Mapping[str, str] | None = None) -> Response:
         """An error of the API, with its own headers and `more`."""
@@ -89,7 +89,7 @@ class Exchange:
             request_id=self.request_id,
         )
         typed = failure_headers(self.failures, failure.status, kind=failure.kind)
-        return self._send_json(body, failure.status, {**typed, **failure.headers, **(more or {})})
+        return self.send_json(body, failure.status, {**typed, **failure.headers, **(more or {})})
 
     # --- Answers ---------------------------------------------------------------------------------
 
@@ -105,7 +105,9 @@ class Exchange:
             return response, refused.problems
         if isinstance(answer, list):
             return self._send_events(answer), []
-        return self._send_json(answer), []
+        if isinstance(answer, bytes):
+            return Response(answer, 200, dict(self.headers), "application/octet-stream"), []
+        return self.send_json(answer), []
 
     def respond(
         self, answer: Answer, body: Mapping[str, Any]
@@ -117,7 +119,7 @@ class Exchange:
             return self.send_failure(answer), None, None
         # JSON of the script's own may be an answer like any other, so it is remembered.
         if isinstance(answer, dict):
-            return self._send_json(answer), answer, None
+            return self.send_json(answer), answer, None
         if isinstance(answer, list):
             return self._send_events(answer), None, None
         is_streamed = self.target.streams
@@ -131,7 +133,7 @@ class Exchange:
         options: Any = {"number": self.number, "model": str(body.get("model")), "body": body}
         rendered = self.server.render_reply(answer, **options)
         if not is_streamed:
-            return self._send_json(self.server.arrange(rendered, body)), rendered, None
+            return self.send_json(self.server.arrange(rendered, body)), rendered, None
         events = self.server.render_events(answer, **options)
         events = self.server.arrange_events(events, body)
         return self._send_events(events), rendered, events
@@ -141,9 +143,10 @@ class Exchange:
         kind, pieces = self.server.write_stream_at(self.target.way, events, options)
         return StreamingResponse(pieces, 200, self.headers, kind)
 
-    def _send_json(
+    def send_json(
         self, body: Any, status: int = 200, more: Mapping[str, str] | None = None
     ) -> Response:
+        """JSON with the headers of the API, and `more`."""
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         # Models write halves of surrogate pairs, which UTF-8 proper has no form for.
         data = text.encode("utf-8", "surrogatepass")

@@ -34,9 +34,11 @@ from lutumpy.testing.api_server import (
     first_refusal,
     objects,
 )
+from lutumpy.testing.batches import BatchAnswer, BatchEntry
 from lutumpy.testing.lists import index_after, write_page
 from lutumpy.testing.prompt_cache import Piece, PromptTokens, count_tokens
 from lutumpy.testing.reasoning_memory import ReasoningMemory
+from lutumpy.testing.render_anthropic_batches import BATCH_ROUTES, MessageBatches
 from lutumpy.testing.render_anthropic_clouds import (
     CLOUD_ROUTES,
     CLOUDS,
@@ -99,6 +101,7 @@ class MessagesServer(ApiServer):
         self._told: dict[int, list[Json]] = {}
         # The beta names that bodies of such requests had, at clouds that have no header for them.
         self._betas: dict[int, list[str]] = {}
+        self._batches = MessageBatches()
         # By the id of the answer that a thread ends with.
         self._threads: dict[str, Thread] = {}
 
@@ -107,6 +110,7 @@ class MessagesServer(ApiServer):
         return (
             *super().routes,
             Route("/messages/count_tokens", {"POST": "count"}),
+            *BATCH_ROUTES,
             Route("/models", {"GET": "models"}),
             Route("/models/{model:path}", {"GET": "model"}),
             *CLOUD_ROUTES,
@@ -148,7 +152,18 @@ class MessagesServer(ApiServer):
         return None if headers.get("anthropic-version") else Failure(400, NO_VERSION)
 
     def resources(self) -> Mapping[str, Resource]:
-        return {"models": self._list_models, "model": self._retrieve_model, "count": self._count}
+        return {
+            "models": self._list_models,
+            "model": self._retrieve_model,
+            "count": self._count,
+            **self._batches.resources(),
+        }
+
+    def read_batch(self, body: Any) -> list[BatchEntry]:
+        return self._batches.read(body)
+
+    def keep_batch(self, body: Mapping[str, Any], answers: list[BatchAnswer], url: str) -> Json:
+        return self._batches.keep(answers, url)
 
     # --- Models and counts -----------------------------------------------------------------------
 

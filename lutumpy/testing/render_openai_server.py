@@ -21,9 +21,11 @@ from lutumpy.testing.api_server import (
     Route,
     objects,
 )
+from lutumpy.testing.batches import BatchAnswer, BatchEntry
 from lutumpy.testing.prompt_cache import PromptTokens
 from lutumpy.testing.render_chat_store import STORE_ROUTES, ChatStore
 from lutumpy.testing.render_openai import CREATED
+from lutumpy.testing.render_openai_batches import BATCH_ROUTES, OpenAIBatches, read_upload
 from lutumpy.testing.replies import Failure, Reply, split_text
 
 __all__ = ["ChatServer", "OpenAIServer"]
@@ -77,6 +79,7 @@ class ChatServer(OpenAIServer):
     def __init__(self, api: Api, models: dict[str, None]) -> None:
         super().__init__(api, models)
         self._store = ChatStore()
+        self._batches = OpenAIBatches()
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -84,6 +87,7 @@ class ChatServer(OpenAIServer):
         return (
             Route("/chat/completions", {"POST": CREATE, "GET": "list_completions"}),
             *STORE_ROUTES,
+            *BATCH_ROUTES,
             *super().routes,
             Route(deployment, {"POST": CREATE}, is_whole=True),
             Route("/models", {"GET": "models"}),
@@ -122,7 +126,16 @@ class ChatServer(OpenAIServer):
             "models": self._list_models,
             "model": self._retrieve_model,
         }
-        return {**models, **self._store.resources()}
+        return {**models, **self._store.resources(), **self._batches.resources()}
+
+    def read_form(self, kind: str, data: bytes) -> Json | None:
+        return read_upload(kind, data)
+
+    def read_batch(self, body: Any) -> list[BatchEntry]:
+        return self._batches.read(body)
+
+    def keep_batch(self, body: Mapping[str, Any], answers: list[BatchAnswer], url: str) -> Json:
+        return self._batches.keep(body, answers)
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None

@@ -26,7 +26,8 @@ from lutumpy.apis import Api, api_row, by_name, serves, serving
 from lutumpy.errors import Problem
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.plain.values import dataclass
-from lutumpy.testing.api_server import CREATE, ApiServer
+from lutumpy.testing.api_server import CREATE, ApiServer, Refused
+from lutumpy.testing.batches import CREATE_BATCH, BatchAnswer, TakesBatches, read_answer
 from lutumpy.testing.host_place import HostPlace, places_of
 from lutumpy.testing.own_words import OwnWords
 from lutumpy.testing.replies import Failure, Reply, read_script
@@ -279,11 +280,17 @@ class WireServer:
         problems: list[Problem] = []
         data = await request.body()
         body, is_json = _parse_body(data)
+        if not is_json and data:
+            kind = request.headers.get("content-type", "")
+            body = target.server.read_form(kind, data)
+            is_json = body is not None
         response = exchange.refuse_target() or exchange.refuse_headers()
         if response is None and not is_json and (data or target.needs_body):
             response = exchange.refuse_body()
         if response is None and target.operation == CREATE:
             response, problems = await self._answer_as_model(exchange, body)
+        elif response is None and target.operation == CREATE_BATCH:
+            response, problems = await self._answer_batch(exchange, body, host)
         elif response is None:
             with self._lock:
                 response, problems = exchange.respond_from_memory(body)
@@ -326,6 +333,36 @@ class WireServer:
         finally:
             with self._lock:
                 server.release(body)
+
+    async def _answer_batch(
+        self, exchange: Exchange, body: Any, host: str
+    ) -> tuple[Response, list[Problem]]:
+        """The answer to a batch of requests, each of which is answered as it would be alone."""
+        server: Any = exchange.server
+        batches: TakesBatches = server
+        request = exchange.request
+        try:
+            with self._lock:
+                entries = batches.read_batch(body)
+        except Refused as refused:
+            response = exchange.refuse_problems(refused.problems)
+            assert response is not None, "what is raised is a refusal"
+            return response, refused.problems
+        answers: list[BatchAnswer] = []
+        problems: list[Problem] = []
+        for entry in entries:
+            with self._lock:
+                self._number += 1
+                number = self._number
+            target = locate("POST", entry.path, request.headers, self._apis[host])
+            one = Exchange(target, number, request)
+            response, found = await self._answer_as_model(one, entry.body)
+            problems += found
+            answered = read_answer(bytes(response.body))
+            answers.append(BatchAnswer(entry.custom_id, number, response.status_code, answered))
+        with self._lock:
+            made = batches.keep_batch(body, answers, str(request.url))
+        return exchange.send_json(made), problems
 
     async def _next(self, api: Api, body: dict[str, Any]) -> Answer:
         with self._lock:

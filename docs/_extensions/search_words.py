@@ -9,6 +9,7 @@ SEARCH_WORDS = {
     "adding_an_api": "new provider plugin custom adapter extend another API own protocol",
     "cassettes": "record replay recorded traffic vcr cassette snapshot http fixture offline test",
     "command_line": "CLI terminal shell command check fix convert history file CI lint",
+    "costs": "dollars price token budget limit money usage spend quota cost counter",
     "doctor": "fix repair broken history messages rejected rejects 400 bad request invalid "
     "tool_call_id missing tool result orphan validate check conversation",
     "durable": "save store persist database sqlite postgres continue resume after a crash restart "
@@ -18,9 +19,11 @@ SEARCH_WORDS = {
     "engines": "temporal dbos workflow engine activity replay",
     "errors": "exception raise raised error handling catch rate limit 429 overloaded retry request "
     "timeout connection failed missing_result CommitError AdapterError",
+    "evals": "evaluate evaluation quality judge dataset score test model regression",
     "examples": "sample code demo programs",
     "execution": "run executor dispatcher concurrency parallel timeout timed out retry retries "
     "backoff cancel threads context dependencies async sync idempotent once duplicate",
+    "fallback": "overloaded switch provider another model vendor retry backup failover outage down",
     "finding_tools": "too many tools tool search hundreds large catalogue limit find",
     "hooks": "policy guardrail approval approve ask person human in the loop permission reject "
     "edit arguments change cache budget middleware intercept before after redact audit",
@@ -51,6 +54,7 @@ SEARCH_WORDS = {
     "recipes/tenants": "budget limit quota customers multi-tenant token cost shared",
     "recipes/web_service": "fastapi starlette flask http server browser approval endpoint rest",
     "recipes/worker": "background job queue celery process",
+    "replay": "replay recorded conversation what if another model policy fork simulate",
     "rounds": "missing_result commit result results complete fail issue wrong arguments discard "
     "round call validation error",
     "security": "vulnerability report safe untrusted prompt injection threat secrets",

@@ -268,6 +268,12 @@ def package(session: nox.Session) -> None:
     binaries = clean / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
     extras = EDITABLE.removeprefix(".")
+    # The program that the site shows first needs no extra.
+    session.run(python, "-m", "pip", "install", "-q", str(wheel), external=True)
+    landing = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    program = work / "landing.py"
+    program.write_text(landing.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    session.run(python, "-W", "error", str(program), external=True)
     session.run(python, "-m", "pip", "install", "-q", f"{wheel}{extras}", external=True)
     session.chdir(work)
     session.run(

@@ -169,6 +169,15 @@ def test_the_example_of_the_readme_is_short() -> None:
     assert len(example.splitlines()) <= 25
 
 
+def test_the_landing_page_shows_one_program_of_at_most_twenty_lines_and_what_it_prints() -> None:
+    shown = [
+        block for block in blocks(ROOT / "docs" / "index.md") if "toctree" not in block.language
+    ]
+    assert [block.language for block in shown] == ["python", "text"]
+    assert len([line for line in shown[0].body.splitlines() if line.strip()]) <= 20
+    assert len(re.findall("^- \\*\\*", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)) == 4
+
+
 def test_the_readme_names_tests_that_there_are() -> None:
     """Each point of what makes the library different has a test behind it: a file, and where it is
     named, a function of it.

@@ -158,7 +158,8 @@ nitpick_ignore_regex = [
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
     (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
-    (r"py:class", r"datetime|timedelta|Decimal|Console|random_module\.Random"),  # imported for type checkers only
+    # Imported for type checkers only.
+    (r"py:class", r"datetime|timedelta|Decimal|Console|random_module\.Random"),
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",

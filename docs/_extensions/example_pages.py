@@ -31,7 +31,7 @@ def _link_pages(app: Sphinx, doctree: nodes.document) -> None:
     here = app.env.docname
     for node in [*doctree.findall(download_reference)]:
         target = relpath((Path(app.srcdir) / here).parent / str(node["reftarget"]), EXAMPLES)
-        if target.endswith(".py") and (EXAMPLES / target).is_file():
+        if target[:2] != ".." and target.endswith(".py") and (EXAMPLES / target).is_file():
             uri = relative_uri(f"{here}.html", f"{_page_of(target)}.html")
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
 

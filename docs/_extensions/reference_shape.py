@@ -77,6 +77,9 @@ def _shape(app: Sphinx, doctree: nodes.document) -> None:
     entries = [*doctree.findall(addnodes.desc)]
     for entry in entries:
         _fold_overloads(entry)
+        for text in [*entry.children[0].findall(nodes.Text)]:
+            if PRIVATE.search(text):  # a type that only its methods matter of
+                text.parent.replace(text, nodes.Text(PRIVATE.sub("...", text)))
     for entry in entries:
         if entry["objtype"] in ("class", "exception"):
             _list_methods(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -210,6 +211,38 @@ def test_sessions_beside_each_other_match_in_any_order_V4(tmp_path: Path) -> Non
         llm = model_of(cassette, "openai_chat", server.url)
         assert [ask(llm, "three"), ask(llm, "four")] == ["answer to three", "answer to four"]
     assert len(lines(path)) == 4  # nothing can be said to be behind it
+
+
+async def test_many_sessions_at_once_are_recorded_and_replayed_V4(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    questions = [f"question {number}" for number in range(8)]
+
+    def answer(api: str, body: dict[str, Any]) -> Reply:
+        return Reply(text=f"answer to {body['messages'][0]['content']}")
+
+    async def ask_all(llm: Any, streamed: bool) -> list[str]:
+        async def ask(question: str) -> str:
+            session = Session()
+            session.push_user(question)
+            turn = session.text_turn(llm)
+            if not streamed:
+                return str((await turn.collect()).text)
+            async with turn.stream() as stream:
+                return str((await stream.collect()).text)
+
+        return await asyncio.gather(*map(ask, questions))
+
+    for streamed in (False, True):
+        async with serve([answer] * 8) as server, Cassette(path, "record") as cassette:
+            llm = model_of(cassette, "openai_chat", server.url, is_async=True)
+            answers = await ask_all(llm, streamed)
+        assert answers == [f"answer to {question}" for question in questions]
+        questions.reverse()
+        with no_network():
+            async with Cassette(path, match="any") as cassette:
+                llm = model_of(cassette, "openai_chat", is_async=True)
+                assert await ask_all(llm, streamed) == answers[::-1]
+        questions.reverse()
 
 
 def test_what_is_ignored_isnt_compared(tmp_path: Path) -> None:

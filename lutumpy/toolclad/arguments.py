@@ -175,7 +175,7 @@ def make_argument(name: str, table: ArgumentTable, types: Mapping[str, Any]) -> 
     if table.default is not None:
         schema["default"] = table.default
     # Patterns are the schema's; the rest of such a type is that of a string. Whether a file of
-    # credentials exists is seen by the program, in its own directory.
+    # credentials exists the manifest asks, since it knows where the program runs.
     like = {"regex_match": "string", "credential_file": "path"}.get(kind, kind)
     definition = library.make_argument({**fields, "type": like, "pattern": ""})
     required = table.required and table.default is None

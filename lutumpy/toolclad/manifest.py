@@ -37,6 +37,7 @@ class Manifest:
         template: The command with its places.
         reader: What reads the program's output.
         warnings: What a person should look at.
+        directory: Where the program runs, so where files of credentials have to be.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Manifest:
     template: Command
     reader: OutputReader
     warnings: tuple[str, ...]
+    directory: Path
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -89,11 +91,19 @@ class Manifest:
         for name, value in values.items():
             try:
                 cleaned[name] = self.arguments[name].clean(value)
+                self._find_credentials(name, cleaned[name])
             except ValueError as error:
                 problems.append(f"{name}: {error}")
         if problems:
             raise ToolError("\n".join(problems))
         return cleaned
+
+    def _find_credentials(self, name: str, value: Any) -> None:
+        """Raise `ValueError` for a file of credentials that isn't there."""
+        if self.arguments[name].kind != "credential_file":
+            return
+        if not (self.directory / str(value)).is_file():
+            raise ValueError(f"there is no file {str(value)[:200]!r}")
 
     def _build(self, cleaned: Mapping[str, Any]) -> tuple[str, ...]:
         spelled: dict[str, Spelled] = {}

@@ -7,15 +7,21 @@
 #   [http], [mcp]                        arguments go there unchecked, secrets are put in after
 #                                        them, and values aren't percent-encoded
 #   [session], [browser]                 nothing runs them
-#   command.template, command.executor   a text is split at blanks, those of values included; a
-#                                        script gets values as variables
+#   command.executor                     a script gets values as variables
+#   command.template beside exec         one of them would be ignored
 #   output.parser, a script              a second program that would read what strangers wrote
 #   dispatch = "callback"                there is nothing to run
+#
+# A template is a command in one text. toolclad splits it when the values are in it, at their blanks
+# as well. Here it is split once, when it is loaded and has no values: then each of its words is one
+# element of `exec`, and everything that holds for these holds for it. What only a shell would
+# understand, such as a pipe, is refused.
 
 from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,9 +48,9 @@ _BACK_ENDS = {
     "browser": "browsers are not run",
 }
 _COMMANDS = {
-    "template": "a template is split at blanks, those of values included; write exec = [...]",
     "executor": "a script that gets values as variables is not run; write exec = [...]",
 }
+_OF_SHELLS = re.compile(r"[|&;<>`]|\$[({A-Za-z_]")
 
 
 class Surroundings(NamedTuple):
@@ -71,6 +77,7 @@ def read_manifest(path: Path, around: Surroundings) -> Manifest | list[str]:
     except (OSError, ValueError) as error:
         return [f"it can't be read: {shorten(str(error), 300)}"]
     problems = _refuse_forms(tables)
+    _split_template(tables, problems)
     try:
         table = ManifestTable.model_validate(tables)
     except ValidationError as error:
@@ -96,6 +103,29 @@ def _refuse_forms(tables: dict[str, Any]) -> list[str]:
     if isinstance(tool, dict) and tool.get("dispatch") == "callback":
         problems.append("tool.dispatch: a callback has nothing to run; declare a DynamicTool")
     return problems
+
+
+def _split_template(tables: dict[str, Any], problems: list[str]) -> None:
+    """Put the words of a template in the place of `exec`."""
+    command = tables.get("command")
+    if not isinstance(command, dict) or not isinstance(command.get("template"), str):
+        return
+    template = command.pop("template")
+    if "exec" in command:
+        problems.append("command.template: exec stands beside it; write exec = [...] alone")
+        return
+    if _OF_SHELLS.search(template):
+        problems.append(
+            "command.template: it has what only a shell understands, and none runs it; write "
+            "exec = [...]"
+        )
+    try:
+        words = shlex.split(template)
+    except ValueError as error:
+        problems.append(f"command.template: {error}; write exec = [...]")
+        words = []
+    if words:
+        command["exec"] = words
 
 
 def _make_manifest(
@@ -127,6 +157,7 @@ def _make_manifest(
         template=command,
         reader=reader,
         warnings=tuple(_find_warnings(table, command)),
+        directory=around.directory,
     )
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 from clad_toolkit import Workshop, call, run, told
 
-from lutumpy import DeclarationError, InvalidArgumentsError
+from lutumpy import DeclarationError, InvalidArgumentsError, ToolError
 from lutumpy.toolclad import load_manifests
 
 OUTPUT = '[output]\nformat = "text"\n'
@@ -92,8 +92,10 @@ def test_6_an_address_with_a_zone_or_blanks_is_refused(
         call(workshop.load(), "scan", {"target": value})
 
 
-@pytest.mark.parametrize("form", ['template = "wc -l {file}"', 'executor = "./wrapper.sh"'])
-def test_7_commands_that_are_split_at_blanks_are_refused(workshop: Workshop, form: str) -> None:
+@pytest.mark.parametrize("form", ['template = "wc -l {file} | sort"', 'executor = "./wrapper.sh"'])
+def test_7_commands_that_need_a_shell_or_a_script_are_refused(
+    workshop: Workshop, form: str
+) -> None:
     arguments = '[args.file]\ntype = "path"\n'
     workshop.write_text("a.clad.toml", TOOL + arguments + f"[command]\n{form}\n" + OUTPUT)
     # As well where the safe form stands beside it.
@@ -101,8 +103,45 @@ def test_7_commands_that_are_split_at_blanks_are_refused(workshop: Workshop, for
     workshop.write_text("b.clad.toml", TOOL + arguments + both + OUTPUT)
     with pytest.raises(DeclarationError) as refused:
         workshop.load()
-    assert str(refused.value).count(f".clad.toml: command.{form.partition(' ')[0]}: ") == 2
+    assert str(refused.value).count(f".clad.toml: command.{form.partition(' ')[0]}: ") == 2, refused
     assert str(refused.value).count(r"write exec = [...]") == 2
+
+
+def test_7_a_template_is_split_when_it_is_loaded_and_never_with_values_in_it(
+    workshop: Workshop,
+) -> None:
+    table = '[args.file]\ntype = "string"\n[command]\n'
+    form = "template = \"printf %s -a{file} 'two words' {file}\"\n"
+    workshop.write_text("a.clad.toml", TOOL + table + form + OUTPUT)
+    clad = workshop.load()
+    (manifest,) = clad.manifests.values()
+    expected = ("printf", "%s", "-aa b -oN", "two words", "a b -oN")
+    assert manifest.command({"file": "a b -oN"}) == expected
+    assert manifest.command({}) == ("printf", "%s", "two words")
+    with pytest.raises(ToolError, match="must not begin with '-'"):
+        manifest.command({"file": "-oN"})
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "wc {file} > out",
+        "wc `id`",
+        "wc $(id)",
+        "wc $HOME",
+        "wc 'open",
+        "wc {_secret:key}",
+        "",
+        "  ",
+    ],
+)
+def test_7_a_template_that_has_no_safe_meaning_is_refused(
+    workshop: Workshop, template: str
+) -> None:
+    table = f'[args.file]\ntype = "path"\n[command]\ntemplate = "{template}"\n'
+    workshop.write_text("a.clad.toml", TOOL + table + OUTPUT)
+    with pytest.raises(DeclarationError, match=r"a\.clad\.toml: command"):
+        workshop.load()
 
 
 def test_7_a_shell_as_the_program_is_warned_of(workshop: Workshop) -> None:

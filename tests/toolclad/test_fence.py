@@ -206,6 +206,7 @@ def test_a_value_of_its_type_becomes_an_argument(
     workshop: Workshop, kind: dict[str, Any], value: Any, argument: str
 ) -> None:
     workshop.write("probe", ["printf", "{it}"], {"it": kind})
+    (workshop.place / "users.txt").write_text("ada")
     clad = workshop.load()
     called = call(clad, "probe", {"it": value})
     assert clad.manifests["probe"].command(called.arguments) == ("printf", argument)
@@ -226,6 +227,8 @@ def test_a_value_of_its_type_becomes_an_argument(
         ({"type": "path"}, "../x", "traversal"),
         ({"type": "path"}, "/etc/shadow", "must be relative"),
         ({"type": "credential_file"}, "/etc/shadow", "must be relative"),
+        ({"type": "credential_file"}, "users.txt", "there is no file 'users.txt'"),
+        ({"type": "credential_file"}, ".", "there is no file"),
         ({"type": "url", "schemes": ["https"]}, "http://a.org", "not in allowed schemes"),
         ({"type": "url"}, "http://a.org/ -x", "blanks"),
         ({"type": "scope_target"}, "*.org", "[Ww]ildcard"),

@@ -19,8 +19,8 @@ from collections.abc import Container, Sequence
 from copy import deepcopy
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import compress, repeat
-from operator import is_, is_not, not_
+from itertools import repeat
+from operator import is_
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -42,7 +42,6 @@ _UNCHANGEABLE = frozenset(
     {bool, bytes, complex, float, int, str, type(None)}
     | {UUID, Decimal, date, datetime, time, timedelta}
 )
-_is_unchangeable = _UNCHANGEABLE.__contains__
 # The slots of a model, past what its class says of assignments. `model_construct` is pydantic's way
 # to them, and asks about every field.
 _SLOTS: Any = BaseModel
@@ -80,10 +79,9 @@ def copy_inputs(
         fields = value.__dict__.copy()
         lists: list[list[Any]] = []
         is_flat = value.__pydantic_extra__ is None and value.__pydantic_private__ is None
-        # The fields that hold something else are found without a step for each field.
-        is_other = map(not_, map(_is_unchangeable, map(type, fields.values())))
-        for name in compress(fields, is_other):
-            field = fields[name]
+        for name, field in fields.items():
+            if type(field) in _UNCHANGEABLE:
+                continue
             if type(field) is not list or not _UNCHANGEABLE.issuperset(map(type, field)):
                 is_flat = False
                 break
@@ -124,25 +122,24 @@ def replace_changed(states: Sequence[Any], decided: list[Any], copies: Sequence[
             continue  # not looked at, decided, or a text
         # As `changed_call`, without entering it for each call: a flat input that no hook has
         # changed has the very same values, and lists of the very same ones.
-        value = call.input
-        fields, theirs = value.__dict__, copy.__dict__
-        if (
-            value.__pydantic_extra__ is not None
-            or value.__pydantic_fields_set__ != copy.__pydantic_fields_set__
-            or [*fields] != [*theirs]
-        ):
-            decided[index] = changed_call(call, copy)
-            continue
-        for name in compress(fields, map(is_not, fields.values(), theirs.values())):
-            own, other = fields[name], theirs[name]
-            if (
-                type(own) is not list
+        fields, theirs = call.input.__dict__, copy.__dict__
+        is_same = (
+            call.input.__pydantic_extra__ is None
+            and call.input.__pydantic_fields_set__ == copy.__pydantic_fields_set__
+            and len(fields) == len(theirs)
+        )
+        for name in fields if is_same else ():
+            value, other = fields[name], theirs.get(name, NOT_COPIED)
+            if value is not other and (
+                type(value) is not list
                 or type(other) is not list
-                or len(own) != len(other)
-                or not all(map(is_, own, other))
+                or len(value) != len(other)
+                or not all(map(is_, value, other))
             ):
-                decided[index] = changed_call(call, copy)
+                is_same = False
                 break
+        if not is_same:
+            decided[index] = changed_call(call, copy)
 
 
 def _are_same(one: Any, other: Any) -> bool:

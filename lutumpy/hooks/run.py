@@ -98,8 +98,10 @@ class HookRun:
         self.approvals: Chain | None = None
         if isinstance(hooks, ToolHooks):
             self.source, self.chains, self.policy = "hook", chains_for(hooks, calls), None
-            if ApprovalRequest in map(type, calls):
-                self.approvals = approval_chain(hooks)
+            for call in calls:
+                if type(call) is ApprovalRequest:
+                    self.approvals = approval_chain(hooks)
+                    break
         elif callable(hooks):
             step = HookStep(hooks, label(hooks), is_async(hooks), "call_only")
             self.source, self.chains, self.policy = "policy", {}, chain_of([step])

@@ -65,13 +65,31 @@ class BudgetModel(ModelWrapper):
         expected = self._guess(request)
         count = getattr(self.model, "count_tokens", None)
         if count is not None:
-            expected = await self._count(request, name, count, expected)
+            # Counting is a request as well (rule B7).
+            self._account.open()
+            try:
+                tokens = await count(request.transcript, request.offering, request.options)
+                expected = _counts(tokens, expected.output_tokens)
+            except (NotSupportedError, AdapterError) as error:
+                self._take_back(error)
         return self._open(request, name, expected)
 
     def begin_sync(self, request: ModelRequest) -> RequestWatch:
-        """The same without an event loop; what is set aside is estimated, and not counted."""
+        """The same without an event loop."""
         name = self._check_price(request)
-        expected = self._guess(request) if self._estimates.ahead else None
+        if not self._estimates.ahead:
+            return self._open(request, name, None)
+        expected = self._guess(request)
+        count = getattr(self.model, "count_tokens_sync", None)
+        if count is not None:
+            self._account.open()
+            try:
+                expected = _counts(
+                    count(request.transcript, request.offering, request.options),
+                    expected.output_tokens,
+                )
+            except (NotSupportedError, AdapterError) as error:
+                self._take_back(error)
         return self._open(request, name, expected)
 
     def _check_price(self, request: ModelRequest) -> ModelName:
@@ -90,19 +108,10 @@ class BudgetModel(ModelWrapper):
         guessed = estimate_of(request.transcript, request.offering, None)
         return _counts(guessed.input_tokens, output)
 
-    async def _count(
-        self, request: ModelRequest, name: ModelName, count: Any, guessed: Usage
-    ) -> Usage:
-        """What the provider counts, where it does; that is a request as well (rule B7)."""
-        self._account.open()
-        try:
-            tokens: int = await count(request.transcript, request.offering, request.options)
-        except NotSupportedError:
-            self._account.count_requests(-1)  # nothing was sent
-            return guessed
-        except AdapterError:
-            return guessed
-        return _counts(tokens, guessed.output_tokens)
+    def _take_back(self, error: Exception) -> None:
+        """Count no request where tokens could not be counted, and nothing was sent."""
+        if isinstance(error, NotSupportedError):
+            self._account.count_requests(-1)
 
     def _open(self, request: ModelRequest, name: ModelName, expected: Usage | None) -> RequestWatch:
         usd, tokens = Decimal(0), 0

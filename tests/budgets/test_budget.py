@@ -339,6 +339,24 @@ async def test_with_reservations_a_hundred_tasks_stay_within_the_budget_B5() -> 
     assert budget.spent.requests == model.counted + answered
 
 
+def test_tokens_are_counted_without_an_event_loop_too_B5() -> None:
+    class Counting(ScriptedModel):
+        error: Exception | None = None
+
+        def count_tokens_sync(self, *arguments: Any) -> int:
+            if self.error is not None:
+                raise self.error
+            return 1000
+
+    model = Counting([REPLY, REPLY], model="m")
+    budget = Budget(tokens=1050, estimate=True, output_estimate=100)
+    with pytest.raises(BudgetExceeded, match="this may take 1100"):
+        asked().text_turn(budget.model(model)).collect_sync()
+    model.error = NotSupportedError("no such call")
+    asked().text_turn(budget.model(model)).collect_sync()
+    assert budget.spent.requests == 2
+
+
 async def test_what_cannot_count_tokens_is_estimated_by_its_size() -> None:
     class Unable(ScriptedModel):
         error: Exception = NotSupportedError("no such call")

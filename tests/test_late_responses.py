@@ -24,7 +24,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIResponses
-from lutumpy.doctor import check_messages, propose_repairs
+from lutumpy.doctor import apply_repairs, check_messages, open_calls, propose_repairs
 from lutumpy.models import ToolOffering
 from lutumpy.testing import Call, Reply, ScriptedModel
 
@@ -226,6 +226,23 @@ def test_a_history_with_open_calls_is_read_and_goes_back_as_it_was() -> None:
     assert mixed.open_calls == ()
     with pytest.raises(TranscriptError, match="no output"):
         Transcript.from_messages(API, [begin[0], CALL, other, USER])
+
+
+def test_open_calls_are_counted_and_closed_when_that_is_asked_for() -> None:
+    """LR18."""
+    song: dict[str, Any] = {"type": "custom_tool_call", "call_id": "c2", "name": "compose"}
+    song |= {"input": "la", "async": True}
+    history = [{"role": "user", "content": "Go."}, CALL, song, USER]
+    assert [p.call_ids for p in open_calls(API, history)] == [("c1",), ("c2",)]
+    assert open_calls(API, [*history, OUT])[0].call_ids == ("c2",)
+    assert open_calls("openai_chat", []) == []
+    assert open_calls(API, "Go.") == []
+    repairs = propose_repairs(API, history, close_open=True)
+    assert [repair.kind for repair in repairs] == ["close_call", "close_call"]
+    closed = apply_repairs(history, repairs)
+    assert open_calls(API, closed) == []
+    assert check_messages(API, closed) == []
+    assert [i.get("call_id") for i in closed if "output" in i] == ["c1", "c2"]
 
 
 def test_an_ordinary_call_without_an_output_is_still_refused() -> None:

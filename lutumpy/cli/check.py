@@ -10,6 +10,7 @@ import typer
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import (
     CERTAINTIES,
+    conversation,
     counted,
     document_fields,
     problem_fields,
@@ -19,6 +20,7 @@ from lutumpy.cli.findings import (
 from lutumpy.cli.inputs import Unreadable, documents, report_unreadable
 from lutumpy.cli.options import ApiOption, Files, HostOption, JsonOption
 from lutumpy.cli.terminal import Output, styled
+from lutumpy.doctor import open_calls
 from lutumpy.errors import Problem
 
 __all__ = ["check"]
@@ -62,6 +64,7 @@ def check(
 
 
 def _print_problems(output: Output, document: Document, problems: list[Problem]) -> None:
+    still_open = len(open_calls(document.api, conversation(document)))
     if output.as_json:
         about = document_fields(document)
         for problem in problems:
@@ -74,6 +77,7 @@ def _print_problems(output: Output, document: Document, problems: list[Problem])
             kind=document.kind,
             messages=len(document.messages),
             problems=summary,
+            **({"open_calls": still_open} if still_open else {}),
         )
         return
     if not problems and document.place.form != "alone":
@@ -83,6 +87,9 @@ def _print_problems(output: Output, document: Document, problems: list[Problem])
     output.print(styled((str(document.place), "bold"), f"  {what}: ", verdict))
     for problem in problems:
         output.print(*problem_lines(problem))
+    if still_open:
+        note = f"  note: {counted(still_open, 'call')} may stay open, and no result has come yet"
+        output.print(note)
 
 
 def _print_summary(output: Output, tally: Counter[str], code: int) -> None:

@@ -46,6 +46,12 @@ def repair(
     ] = None,
     api: ApiOption = None,
     host: HostOption = None,
+    close_open: Annotated[
+        bool,
+        typer.Option(
+            "--close-open", help="Close calls that may stay open and have no result yet, too."
+        ),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,7 +70,8 @@ def repair(
     report = _Report(output, full=full, to_errors=out == "-")
     for file in files:
         path = file if apply else out
-        _repair_file(documents([file], output, api, host), file, path, report, tally)
+        entries = documents([file], output, api, host)
+        _repair_file(entries, file, path, report, tally, close_open=close_open)
     code = 2 if tally["unreadable"] else int(bool(tally["left"]))
     report.print_summary(tally, code, is_written=apply or out is not None)
     raise typer.Exit(code)
@@ -90,6 +97,8 @@ def _repair_file(
     path: str | None,
     report: _Report,
     tally: Counter[str],
+    *,
+    close_open: bool,
 ) -> None:
     """Repair the documents of a file, and write them to `path`; `None` writes nothing.
 
@@ -103,7 +112,7 @@ def _repair_file(
                 tally["unreadable"] += 1
                 report_unreadable(report.output, entry)
                 continue
-            mended = _mend(entry)
+            mended = _mend(entry, close_open=close_open)
             tally["documents"] += 1
             tally["edits"] += len(mended.repairs)
             # What isn't written mends nothing yet.
@@ -139,13 +148,14 @@ class _Mended:
     left: list[Problem]
 
 
-def _mend(document: Document) -> _Mended:
+def _mend(document: Document, *, close_open: bool) -> _Mended:
     """Propose repairs and apply them to a copy; a dump, and what isn't a list, stay as they are."""
     refused = _find_refused(document)
     messages = conversation(document)
     if document.kind == "session" or not isinstance(messages, list):
         return _Mended(document, document, [], refused, refused)
-    repairs = propose_repairs(document.api, messages, **doctor_options(document))
+    options = doctor_options(document)
+    repairs = propose_repairs(document.api, messages, close_open=close_open, **options)
     if not repairs:
         return _Mended(document, document, [], refused, refused)
     after = document.with_messages(apply_repairs(messages, repairs))

@@ -13,7 +13,7 @@ from lutumpy.doors import find_name, homes_of
 if TYPE_CHECKING:
     from lutumpy.doctor.apply import apply_repairs
     from lutumpy.doctor.check import check_messages
-    from lutumpy.doctor.propose import propose_repairs
+    from lutumpy.doctor.propose import open_calls, propose_repairs
     from lutumpy.doctor.repair import Operation, Repair, RepairKind
     from lutumpy.errors import Certainty, Problem
     from lutumpy.rules.hosts import host_name, is_compatible
@@ -28,6 +28,7 @@ __all__ = [
     "check_messages",
     "host_name",
     "is_compatible",
+    "open_calls",
     "propose_repairs",
 ]
 
@@ -36,7 +37,7 @@ _HOMES = homes_of(
         "lutumpy.rules.hosts": ["host_name", "is_compatible"],
         "lutumpy.doctor.apply": ["apply_repairs"],
         "lutumpy.doctor.check": ["check_messages"],
-        "lutumpy.doctor.propose": ["propose_repairs"],
+        "lutumpy.doctor.propose": ["open_calls", "propose_repairs"],
         "lutumpy.doctor.repair": ["Operation", "Repair", "RepairKind"],
         "lutumpy.errors": ["Certainty", "Problem"],
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lutumpy.core.turn_origin import TurnOrigin
     from lutumpy.rules.host_facts import HostFacts
 
-__all__ = ["propose_repairs"]
+__all__ = ["open_calls", "propose_repairs"]
 
 # No history needs so many: each stage mends at most a few times. The bound only keeps a mistake in
 # a table, two repairs that undo each other, from running for ever.
@@ -39,6 +39,7 @@ def propose_repairs(
     origin: TurnOrigin | None = None,
     before: Mapping[str, Any] | None = None,
     thorough: bool = False,
+    close_open: bool = False,
 ) -> list[Repair]:
     """What would make the messages acceptable, one repair at a time.
 
@@ -64,6 +65,8 @@ def propose_repairs(
         thorough: Mend also what only some hosts refuse, and what works badly: ids of earlier turns
             used again, results in another order than their calls, text behind calls, calls that
             were cut off.
+        close_open: Close as interrupted the calls that may stay open and have no result yet; they
+            are left as they are otherwise (rule LR18).
 
     Returns:
         The repairs in the order in which they are applied; each is made for the messages as the
@@ -103,6 +106,8 @@ def propose_repairs(
             origin=origin,
             before=before,
         )
+        if close_open:
+            found = [*found, *open_calls(api, editor.document)]
         wanted = found
         if not thorough:
             wanted = [p for p in found if _is_wanted(repairs.rows, p, elsewhere)]
@@ -111,6 +116,22 @@ def propose_repairs(
         if not editor.drop_left_over(f"{rules.PREFIX}.reasoning_bound"):
             break
     return editor.repairs
+
+
+def open_calls(api: Api, messages: Any) -> list[Problem]:
+    """The calls of a history that may stay open and have no result yet, which is no problem: each
+    as the problem that it would be if it might not.
+
+    Args:
+        api: The API that the messages are for.
+        messages: The list of messages or input items.
+
+    Raises:
+        UnknownApiError: there is no such API.
+    """
+    find = getattr(serving(api, "rules"), "find_open_calls", None)
+    found: list[Problem] = [] if find is None else find(plain_json(messages))
+    return found
 
 
 def _model_of(before: Mapping[str, Any] | None) -> str | None:

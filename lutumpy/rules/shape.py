@@ -238,6 +238,10 @@ class ApiRules(Protocol):
             `None` where it says nothing of them.
         write_tools: A function of such tools, which gives the fields of a request with them.
 
+    Where a call may stay open for any number of turns:
+        find_open_calls: A function of the messages, which gives the calls without a result that
+            need none yet, each as the problem that it would be otherwise, with its `path`.
+
     What tells a document of the API from one of an API that is laid out alike may be missing:
         PARAMETERS: The keys that a request may have.
 

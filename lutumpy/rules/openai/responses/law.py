@@ -12,6 +12,7 @@ from lutumpy.errors import Problem
 from lutumpy.rules.openai.models import takes_instructions_per_turn
 from lutumpy.rules.openai.responses.items import PARAMETERS, WHERE, check_messages, check_request
 from lutumpy.rules.openai.responses.parts import check_part
+from lutumpy.rules.openai.responses.sequence import find_open_calls
 from lutumpy.rules.openai.responses.tools import check_tools as check_openai_tools
 from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
@@ -33,6 +34,7 @@ __all__ = [
     "check_part",
     "check_request",
     "check_tools",
+    "find_open_calls",
     "read_tool",
     "reasoning_binding",
     "write_tool",

@@ -10,7 +10,7 @@ Sources: recorded exchanges, and the refusals that users report.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lutumpy.rules.openai.responses.kinds import (
@@ -22,6 +22,7 @@ from lutumpy.rules.openai.responses.kinds import (
     is_led_to,
     is_unknown_call,
     kind_of_item,
+    may_stay_open,
     waits_for_output,
     words_of_call,
     words_of_output,
@@ -183,6 +184,23 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
         if call.needs_output and not call.answered:
             found.append(_unanswered(call))
     return found
+
+
+def find_open_calls(entries: Any) -> list[Problem]:
+    """The calls that have no output and need none yet, as the problems that others would be."""
+    answered: set[tuple[str, str]] = set()
+    found: list[Problem] = []
+    for index, kind, item in reversed(_typed_items(entries)):
+        call_id = id_of_call(item)
+        if call_id is None:
+            continue
+        if calls_of_output(kind):
+            answered.update([(call, call_id) for call in calls_of_output(kind)])
+        elif may_stay_open(item) and (kind, call_id) not in answered:
+            name = text(item.get("name"))
+            call = _Call(f"input[{index}]", kind, call_id, True, (name,) if name else ())
+            found.append(replace(_unanswered(call), path=(index,)))
+    return found[::-1]
 
 
 def _check_approvals(entries: Any, server_held_prefix: bool) -> list[Problem]:

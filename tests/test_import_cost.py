@@ -76,6 +76,7 @@ def test_the_library_loads_nothing_of_its_conveniences() -> None:
         "loops",
         "mcp",
         "otel",
+        "web",
         "page",
         "testing",
         "text_tools",

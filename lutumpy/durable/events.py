@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,7 +56,7 @@ from lutumpy.streaming import Completed
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["EventWriter"]
+__all__ = ["RUN_BY", "EventWriter", "RunBy"]
 
 logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
@@ -63,6 +64,21 @@ STREAM = "stream"
 _SECONDS_BETWEEN_WRITES = 0.05
 _MOST_IN_ONE_WRITE = 200
 _SECONDS_TO_END = 5.0
+
+
+class RunBy:
+    """Who stops a run, if somebody does.
+
+    Attributes:
+        by: A name for the log.
+    """
+
+    def __init__(self) -> None:
+        self.by: str = "program"
+
+
+RUN_BY: ContextVar[RunBy] = ContextVar("lutumpy.run_by")
+"""Of the run of this task: who cancels it says here who wanted that."""
 
 
 class EventWriter:
@@ -220,7 +236,7 @@ class EventWriter:
 
     async def fail(self, error: BaseException) -> None:
         """The run ends by an error, or is cancelled (rule W1)."""
-        event: RunFailed | RunStopped = RunStopped("program")
+        event: RunFailed | RunStopped = RunStopped(RUN_BY.get(RunBy()).by)
         if isinstance(error, Exception):
             event = RunFailed(type(error).__name__, getattr(error, "retryable", False) is True)
         if not self._ended:

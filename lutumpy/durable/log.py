@@ -359,7 +359,7 @@ class RunStopped:
     """The run was cancelled; its round stays open.
 
     Attributes:
-        by: Who stopped it: `program`.
+        by: Who stopped it; `program` where the program has cancelled it.
     """
 
     by: str

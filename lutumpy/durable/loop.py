@@ -144,9 +144,11 @@ class DurableLoop(Generic[TS, C, V]):
             when it comes; where nothing is left to answer, the loop is stopped by `open`.
         **options: As for `run_tools`. Not `scope`: that is an argument of `run`.
 
+    Attributes:
+        has_events: Whether runs write a log.
+
     Raises:
-        ValueError: a limit or the lease is not a positive number. `TypeError` where another
-            argument is of the wrong type.
+        ValueError: a limit or the lease is not positive. `TypeError`: another type is needed.
         DeclarationError: `dispatch` doesn't cover the toolset, or is for another one.
         HookError: `hooks` belongs to another toolset, or can't decide calls.
     """
@@ -194,7 +196,7 @@ class DurableLoop(Generic[TS, C, V]):
         self._store = store
         self._llm = llm
         self._budget_for = budget_for
-        self._events = events
+        self.has_events: bool = events
         self._on_progress = on_progress
         self._lease = lease
         check_max_attempts(max_attempts)
@@ -351,7 +353,7 @@ class DurableLoop(Generic[TS, C, V]):
                 return claim if outcome is None else outcome
             stuck = await find_stuck(self._store, claim, self._max_attempts)
             if stuck is not None:
-                if self._events:
+                if self.has_events:
                     await EventWriter(OpenConversation(self._store, claim)).give_up()
                 return stuck
             outcome, seen = await self._go_on(claim, in_thread=in_thread)
@@ -364,7 +366,7 @@ class DurableLoop(Generic[TS, C, V]):
         """Go on with a claimed conversation, and give it up on every way out."""
         conversation = OpenConversation(self._store, claim)
         conversation.late = self._late
-        writer = EventWriter(conversation) if self._events else None
+        writer = EventWriter(conversation) if self.has_events else None
         work = partial(self._work, conversation, claim.inbox, writer, in_thread=in_thread)
         status: Status | None = None
         failed: BaseException | None = None

@@ -1,0 +1,317 @@
+"""The UI message stream of Vercel's AI SDK, versions 6 and 7."""
+
+# Chunks, the states of tool parts and what a client does with them: npm `ai` 7.0.173,
+# `uiMessageChunkSchema` and `processUIMessageStream`.
+#
+# A part of a step stands where its first chunk came. A tool part is found by its call id; each
+# chunk sets its state, so an input that is sent again puts it back to `input-available`, and the
+# answer to a question has to be sent again behind it.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from lutumpy.durable import StoredEvent
+from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
+from lutumpy.web.frames import Frame, encode_data
+from lutumpy.web.parts import (
+    CallAnswered,
+    CallBegan,
+    CallEnded,
+    CallGrew,
+    CallInput,
+    CallIsHeld,
+    CallPart,
+    Change,
+    PartBegan,
+    PartEnded,
+    PartGrew,
+    PromiseChanged,
+    PromisePart,
+    RunEnded,
+    StepBegan,
+    StepEnded,
+    StepReset,
+    StepRewritten,
+    Task,
+    TaskBegan,
+    TaskEnded,
+    TextPart,
+    ValueGiven,
+)
+from lutumpy.web.show import Show
+from lutumpy.web.view import View
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["AISDKStream", "ui_messages"]
+
+_DONE = b"data: [DONE]\n\n"
+# By `LoopResult.stopped_by`; any other word is `other`.
+_FINISH: Mapping[str, str] = {"answer": "stop"}
+
+_ENDINGS = frozenset({"finish", "abort", "error"})
+
+Chunk = dict[str, Any]
+
+
+class AISDKStream:
+    """The events of one task as the stream that `useChat` reads. It does no I/O.
+
+    Each watcher has one of its own for each response. It is given the events of the task from its
+    beginning on, also those that the watcher has seen: what is sent begins behind `after`.
+
+    Args:
+        scope: The conversation's id.
+        show: What is shown.
+        sdk: The client's major version: 7, or 6, which can't take a step back. Where that is
+            needed, the response ends (`broken`), and the client comes again.
+        after: The number of the last event that the watcher has seen; 0 for a whole replay.
+
+    Attributes:
+        ended: Whether the response is over.
+        broken: Whether it was broken off.
+
+    Raises:
+        ValueError: `sdk` is another number.
+    """
+
+    headers: Mapping[str, str] = {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-vercel-ai-ui-message-stream": "v1",
+        "x-accel-buffering": "no",
+    }
+    """The headers of the response."""
+
+    def __init__(
+        self, scope: str, *, show: Show | None = None, sdk: Literal[6, 7] = 7, after: int = 0
+    ) -> None:
+        if sdk not in (6, 7):
+            raise ValueError(f"sdk= is 6 or 7, not {sdk!r}")
+        self.ended: bool = False
+        self.broken: bool = False
+        self._sdk = sdk
+        self._after = after
+        self._view = View(scope, Show() if show is None else show)
+        self._number: int | None = None  # of the task
+        self._started = False
+
+    def feed(self, stored: StoredEvent, *, superseded: bool = False) -> tuple[Frame, ...]:
+        """What an event adds to the response.
+
+        Args:
+            stored: The event.
+            superseded: Whether it is known that its task goes on behind it: the end of a run isn't
+                the end of the response then.
+        """
+        if self.ended:
+            return ()
+        self._number = stored.task if self._number is None else self._number
+        if stored.task != self._number:  # the next task has a response of its own
+            self.ended = True
+            finish = encode_data({"type": "finish", "finishReason": "stop"})
+            return (Frame(stored.seq, finish + _DONE),)
+        changes = list(self._view.apply(stored))
+        if stored.seq <= self._after:
+            return ()
+        chunks: list[Chunk] = []
+        for change in changes:
+            if isinstance(change, StepReset) and self._sdk == 6:
+                self.ended = self.broken = True
+                break
+            if not (isinstance(change, RunEnded) and superseded):
+                chunks += _encode(change, self._sdk)
+        self.ended = self.ended or any(chunk["type"] in _ENDINGS for chunk in chunks)
+        data = b"".join(map(encode_data, self._begin(chunks)))
+        if self.ended and not self.broken:
+            data += _DONE
+        return (Frame(stored.seq, data),) if data else ()
+
+    def _begin(self, chunks: list[Chunk]) -> list[Chunk]:
+        """The chunks, behind the beginning of the response, which says which message it is of."""
+        task = self._view.task
+        if not chunks or self._started or task is None:
+            return chunks
+        self._started = True
+        is_begun = chunks[0]["type"] == "start"
+        return chunks if is_begun else [{"type": "start", "messageId": task.id}, *chunks]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What was read so far."""
+        return self._view.tasks
+
+
+def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
+    """The chunks of a change."""
+    if isinstance(change, TaskBegan):
+        yield {"type": "start", "messageId": change.task.id}
+    elif isinstance(change, StepBegan):
+        yield {"type": "start-step"}
+    elif isinstance(change, StepReset):
+        yield {"type": "reset-step"}
+    elif isinstance(change, StepEnded):
+        yield {"type": "finish-step"}
+    elif isinstance(change, PartBegan):
+        yield {"type": f"{change.part.kind}-start", "id": change.part.id}
+    elif isinstance(change, PartGrew):
+        yield {"type": f"{change.part.kind}-delta", "id": change.part.id, "delta": change.text}
+    elif isinstance(change, PartEnded):
+        yield {"type": f"{change.part.kind}-end", "id": change.part.id}
+    elif isinstance(change, PromiseChanged):
+        yield _promise_part(change.part)
+    elif isinstance(change, ValueGiven):
+        yield {"type": "data-value", "id": "value", "data": change.value}
+    elif isinstance(change, RunEnded):
+        yield _encode_end(change.event)
+    elif not isinstance(change, (TaskEnded, StepRewritten)):
+        yield from _encode_call(change, sdk)
+
+
+def _encode_call(
+    change: CallBegan | CallGrew | CallInput | CallIsHeld | CallAnswered | CallEnded, sdk: int
+) -> Iterator[Chunk]:
+    call = change.call
+    named = {"toolCallId": call.call_id, "toolName": call.tool}
+    if isinstance(change, CallBegan):
+        yield {"type": "tool-input-start", **named}
+    elif isinstance(change, CallGrew):
+        delta = {"toolCallId": call.call_id, "inputTextDelta": change.text}
+        yield {"type": "tool-input-delta", **delta}
+    elif isinstance(change, CallInput):
+        yield {"type": "tool-input-available", **named, "input": _input(call)}
+        if call.approval_id and call.approved is None:
+            yield _request(call, sdk)
+        elif call.approved is not None:
+            yield _response(call)
+    elif isinstance(change, CallIsHeld):
+        yield _request(call, sdk)
+    elif isinstance(change, CallAnswered):
+        if call.automatic:
+            yield _request(call, sdk)
+        yield _response(call)
+    elif call.status == "issue":
+        wrong = {"input": call.arguments, "errorText": call.reason}
+        yield {"type": "tool-input-error", **named, **wrong}
+    elif call.status == "rejected":
+        yield {"type": "tool-output-denied", "toolCallId": call.call_id}
+    elif call.status == "error":
+        text = call.content if isinstance(call.content, str) else "The tool failed."
+        yield {"type": "tool-output-error", "toolCallId": call.call_id, "errorText": text}
+    else:
+        output = {"toolCallId": call.call_id, "output": call.content}
+        yield {"type": "tool-output-available", **output}
+
+
+def _input(call: CallPart) -> JsonValue:
+    return {} if call.input is None else call.input
+
+
+def _request(call: CallPart, sdk: int) -> Chunk:
+    asked: Chunk = {"approvalId": call.approval_id, "toolCallId": call.call_id}
+    if call.automatic and sdk > 6:
+        asked["isAutomatic"] = True
+    if call.question:
+        asked["reason"] = call.question
+    return {"type": "tool-approval-request", **asked}
+
+
+def _response(call: CallPart) -> Chunk:
+    answered: Chunk = {"approvalId": call.approval_id, "approved": call.approved is True}
+    if call.reason and call.approved is False:
+        answered["reason"] = call.reason
+    return {"type": "tool-approval-response", **answered}
+
+
+def _encode_end(event: LoopEnded | RunWaits | RunFailed | RunStopped) -> Chunk:
+    if isinstance(event, LoopEnded):
+        return {"type": "finish", "finishReason": _FINISH.get(event.stopped_by, "other")}
+    if isinstance(event, RunWaits):
+        return {"type": "finish", "finishReason": "tool-calls"}
+    if isinstance(event, RunStopped):
+        return {"type": "abort", "reason": f"stopped by {event.by}"}
+    return {"type": "error", "errorText": f"The run failed. ({event.kind})"}
+
+
+# --- whole messages ----------------------------------------------------------------------------
+
+
+def ui_messages(tasks: Iterable[Task]) -> list[dict[str, JsonValue]]:
+    """Tasks as UI messages: what a client has when it has read their streams."""
+    messages: list[dict[str, Any]] = []
+    for task in tasks:
+        for index, message in enumerate(task.messages):
+            texts: list[Chunk] = [{"type": "text", "text": message.text}] if message.text else []
+            names: list[Chunk] = [
+                {"type": "data-file", "data": {"name": name}} for name in message.files
+            ]
+            place = message.id or f"{task.id}.user{index}"
+            messages.append({"id": place, "role": "user", "parts": [*texts, *names]})
+        parts: list[Chunk] = []
+        for step in task.steps:
+            parts.append({"type": "step-start"})
+            parts += map(_part, step.parts)
+        if task.value is not None:
+            parts.append({"type": "data-value", "id": "value", "data": task.value})
+        if parts:
+            messages.append({"id": task.id, "role": "assistant", "parts": parts})
+    return messages
+
+
+def _part(part: TextPart | CallPart | PromisePart) -> Chunk:
+    if isinstance(part, TextPart):
+        return _text_part(part)
+    return _tool_part(part) if isinstance(part, CallPart) else _promise_part(part)
+
+
+def _promise_part(part: PromisePart) -> Chunk:
+    return {"type": "data-promise", "id": part.call_id, "data": dict(part.data)}
+
+
+def _text_part(part: TextPart) -> Chunk:
+    state = "streaming" if part.open else "done"
+    named = {"id": part.id} if part.kind == "reasoning" else {}
+    return {"type": part.kind, **named, "text": part.text, "state": state}
+
+
+def _tool_part(call: CallPart) -> Chunk:
+    """A tool part in the state that its last chunk gave it."""
+    part: Chunk = {"type": f"tool-{call.tool}", "toolCallId": call.call_id}
+    part["state"] = _state(call)
+    if call.status == "issue":
+        part["input"] = call.arguments
+    elif call.status != "streaming":
+        part["input"] = _input(call)
+    if call.approval_id:
+        approval: Chunk = {"id": call.approval_id}
+        if call.automatic:
+            approval["isAutomatic"] = True
+        if call.question:
+            approval["requestReason"] = call.question
+        if call.approved is not None:
+            approval["approved"] = call.approved
+            if call.reason and not call.approved:
+                approval["reason"] = call.reason
+        part["approval"] = approval
+    if call.status == "ok":
+        part["output"] = call.content
+    elif call.status == "error":
+        part["errorText"] = call.content if isinstance(call.content, str) else "The tool failed."
+    elif call.status == "issue":
+        part["errorText"] = call.reason
+    return part
+
+
+def _state(call: CallPart) -> str:
+    if call.status == "streaming":
+        return "input-streaming"
+    if call.status == "held":
+        return "approval-requested"
+    if call.status == "ready":
+        return "input-available" if call.approved is None else "approval-responded"
+    if call.status == "rejected":
+        return "output-denied"
+    return "output-available" if call.status == "ok" else "output-error"

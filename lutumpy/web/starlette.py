@@ -1,0 +1,492 @@
+"""Routes for Starlette and FastAPI: chat pages over a `DurableLoop`. Needs the extra `web`."""
+
+# A request does three things, in this order: it is authorized, what it brings is left in the store
+# (a message, decisions), and the response follows the log. The run itself is no part of the request
+# (`runs.py`), so it makes no difference which process answers, and whether the browser stays.
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from lutumpy import FilePart, ImagePart, Session, TextPart
+from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
+from lutumpy.durable.conversation import load_message
+from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits
+from lutumpy.errors import StoreError
+from lutumpy.models import Message
+from lutumpy.web.ag_ui import AGUIStream
+from lutumpy.web.ai_sdk import AISDKStream, ui_messages
+from lutumpy.web.frames import HEARTBEAT, encode_data
+from lutumpy.web.hub import EventHub
+from lutumpy.web.inbound import (
+    MOST_BYTES,
+    ApprovalAnswer,
+    Inbound,
+    NewMessage,
+    WebError,
+    read_ag_ui,
+    read_ai_sdk,
+)
+from lutumpy.web.runs import Runs
+from lutumpy.web.show import Show
+from lutumpy.web.sse import EventSource
+from lutumpy.web.view import View
+
+try:
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
+except ImportError as missing:
+    raise ImportError(
+        'lutumpy.web.starlette needs starlette; install it with: python -m pip install ".[web]" '
+        "(in a clone)"
+    ) from missing
+
+__all__ = ["FrontEnd", "Who", "chat_routes"]
+
+FrontEnd: TypeAlias = Literal["ai_sdk", "ag_ui", "sse"]
+Who: TypeAlias = Callable[[Request, str], Awaitable[str]]
+"""Who sends a request for a conversation; it raises `HTTPException` where they may not."""
+
+Stream: TypeAlias = "AISDKStream | AGUIStream | EventSource"
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def chat_routes(
+    loop: DurableLoop[Any, Any],
+    store: OperatorStore,
+    *,
+    who: Who,
+    front_ends: Collection[FrontEnd] = ("ai_sdk", "ag_ui", "sse"),
+    on_leave: Literal["go_on", "stop"] = "go_on",
+    heartbeat: float = 15.0,
+    show: Show | None = None,
+    sdk: Literal[6, 7] = 7,
+    media_types: Collection[str] = (),
+    new_session: Callable[[str, str], Session] | None = None,
+    queue: int = 256,
+) -> list[Route]:
+    """The routes of a chat over a durable loop, on asyncio.
+
+    `POST /chat`, `GET /chat/{id}/stream`, `GET /chat/{id}/messages`, `POST /chat/{id}/stop` for the
+    AI SDK; `POST /ag-ui`; `GET /events/{id}` for server-sent events of our own.
+
+    Args:
+        loop: The loop; it has `events=True`.
+        store: Its store.
+        who: Who sends a request for a conversation, and whether they may: `await who(request, id)`
+            returns a name, which stands by their decisions, or raises `HTTPException`. It is asked
+            before anything is read or written, and has no default.
+        front_ends: Which routes there are.
+        on_leave: `stop`: a run that nobody has watched for ten seconds is cancelled.
+        heartbeat: Seconds between comments that keep a silent connection open.
+        show: What is shown.
+        sdk: The AI SDK's major version.
+        media_types: Which files users may send, as `image/png`; by default none.
+        new_session: Makes the session of a conversation that begins: `new_session(id, name)`. By
+            default it is empty.
+        queue: How many events may wait for one watcher before its connection is closed.
+
+    Raises:
+        ValueError: the loop writes no events, or an argument has no such value.
+    """
+    if not loop.has_events:
+        raise ValueError(
+            "chat_routes needs a loop with events=True: without a log, nothing is sent"
+        )
+    unknown = {*front_ends} - {"ai_sdk", "ag_ui", "sse"}
+    if unknown or on_leave not in ("go_on", "stop") or not heartbeat > 0:
+        raise ValueError(
+            "front_ends= has 'ai_sdk', 'ag_ui' and 'sse', on_leave= is 'go_on' or 'stop', and "
+            f"heartbeat= is positive: {front_ends!r}, {on_leave!r}, {heartbeat!r}"
+        )
+    runs = Runs(loop, store, stop_when_left=on_leave == "stop")
+    settings = _Settings(
+        Show() if show is None else show,
+        sdk,
+        frozenset(media_types),
+        new_session or (lambda scope, by: Session()),
+        heartbeat,
+    )
+    chat = _Chat(loop, store, runs, EventHub(store, queue=queue), who, settings)
+    routes: list[Route] = []
+    if "ai_sdk" in front_ends:
+        routes += [
+            Route("/chat", _answering(chat.post), methods=["POST"]),
+            Route("/chat/{id}/stream", _answering(chat.stream), methods=["GET"]),
+            Route("/chat/{id}/messages", _answering(chat.messages), methods=["GET"]),
+            Route("/chat/{id}/stop", _answering(chat.stop), methods=["POST"]),
+        ]
+    if "ag_ui" in front_ends:
+        routes.append(Route("/ag-ui", _answering(chat.ag_ui), methods=["POST"]))
+    if "sse" in front_ends:
+        routes.append(Route("/events/{id}", _answering(chat.events), methods=["GET"]))
+    return routes
+
+
+def _answering(handler: Handler) -> Handler:
+    """Turn what is refused into a response; `HTTPException` is Starlette's to answer."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except WebError as error:
+            return JSONResponse({"error": error.public}, status_code=error.status)
+        except StoreError as error:
+            if error.kind != "unknown_scope":
+                raise
+            return JSONResponse({"error": "There is no such conversation."}, status_code=404)
+
+    return answer
+
+
+async def _read_body(request: Request) -> bytes:
+    """The body; one that is too large is given up on before it is there (rule W18)."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MOST_BYTES:
+            raise WebError(413, f"The body is over {MOST_BYTES} bytes.")
+    return bytes(data)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    show: Show
+    sdk: Literal[6, 7]
+    media_types: frozenset[str]
+    new_session: Callable[[str, str], Session]
+    heartbeat: float
+
+
+@dataclass(frozen=True)
+class _Past:
+    """A log, as it stands.
+
+    Attributes:
+        events: Its events, in order.
+        last: The number of the last one, whether or not it is there still.
+    """
+
+    events: Sequence[StoredEvent]
+    last: int
+
+    def find(self, message_id: str) -> tuple[int | None, str | None]:
+        """The task that answers a message, and its text; `None` for one that nobody took."""
+        for stored in self.events:
+            event = stored.load()
+            if isinstance(event, MessagesTaken):
+                for message in event.messages:
+                    if message.id == message_id:
+                        return stored.task, message.text
+        return None, None
+
+    @property
+    def last_task(self) -> int | None:
+        """The task at its end."""
+        return self.events[-1].task if self.events else None
+
+    def waits(self, approval_ids: Collection[str]) -> int:
+        """The number of the last event that said that these are waited for; 0 where none did."""
+        found = 0
+        for stored in self.events:
+            event = stored.load()
+            if isinstance(event, RunWaits):
+                named = {f"{event.digest}:{call_id}" for call_id in event.held}
+                if named & {*approval_ids}:
+                    found = stored.seq
+        return found
+
+    def was_asked(self, approval_id: str) -> bool:
+        """Whether this question was ever asked."""
+        return any(stored.event.get("approval_id") == approval_id for stored in self.events)
+
+
+class _Chat:
+    """What the routes do."""
+
+    def __init__(
+        self,
+        loop: DurableLoop[Any, Any],
+        store: OperatorStore,
+        runs: Runs,
+        hub: EventHub,
+        who: Who,
+        settings: _Settings,
+    ) -> None:
+        self._loop = loop
+        self._store = store
+        self._runs = runs
+        self._hub = hub
+        self._who = who
+        self._settings = settings
+
+    # --- the AI SDK --------------------------------------------------------------------------
+
+    async def post(self, request: Request) -> Response:
+        """A message, or answers; the response is what comes of them."""
+        settings = self._settings
+        inbound = read_ai_sdk(await _read_body(request), media_types=settings.media_types)
+        by = await self._who(request, inbound.scope)
+        past, after, message_id = await self._take(inbound, by)
+        stream = AISDKStream(inbound.scope, show=settings.show, sdk=settings.sdk, after=after)
+        if message_id is None:
+            return self._respond(request, inbound.scope, stream, past, past.last_task)
+        return self._respond(
+            request, inbound.scope, stream, past, past.find(message_id)[0], message_id
+        )
+
+    async def stream(self, request: Request) -> Response:
+        """The last task again, and what follows (rule W11)."""
+        scope = str(request.path_params["id"])
+        await self._who(request, scope)
+        past = await self._past(scope)
+        if past.last_task is None:
+            return Response(status_code=204)
+        stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
+        return self._respond(request, scope, stream, past, past.last_task)
+
+    async def messages(self, request: Request) -> Response:
+        """The conversation as UI messages, from its log."""
+        scope = str(request.path_params["id"])
+        await self._who(request, scope)
+        view = View(scope, self._settings.show)
+        for stored in (await self._past(scope)).events:
+            for _ in view.apply(stored):
+                pass
+        return JSONResponse(ui_messages(view.tasks))
+
+    async def stop(self, request: Request) -> Response:
+        """Stop the run (rule W19)."""
+        scope = str(request.path_params["id"])
+        by = await self._who(request, scope)
+        return JSONResponse({"stopped": await self._runs.stop(scope, by)})
+
+    # --- AG-UI, and our own ------------------------------------------------------------------
+
+    async def ag_ui(self, request: Request) -> Response:
+        """A run: a message, answers, or neither, which is a client that comes again."""
+        settings = self._settings
+        inbound = read_ag_ui(await _read_body(request), media_types=settings.media_types)
+        scope = inbound.scope
+        by = await self._who(request, scope)
+        is_new = inbound.message is not None or bool(inbound.answers)
+        if inbound.message is not None and await self._is_known(scope, inbound.message):
+            is_new = False
+        past, after, _ = await self._take(inbound, by)
+        after = after if is_new else past.last
+        stream = AGUIStream(
+            scope, inbound.run_id, show=settings.show, after=after, snapshot=not is_new
+        )
+        return self._respond(request, scope, stream, past, None)
+
+    async def events(self, request: Request) -> Response:
+        """The log, behind `Last-Event-ID` or `?after=`."""
+        scope = str(request.path_params["id"])
+        await self._who(request, scope)
+        named = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
+        if not named.isascii() or not named.isdigit() or len(named) > 18:
+            raise WebError(422, "`after` is not a number.")
+        after = int(named)
+        if after > await self._store.last_event(scope):
+            raise WebError(409, "There is no such event yet.")
+        stream = EventSource(scope, show=self._settings.show, after=after)
+        return self._respond(request, scope, stream, _Past((), after), None)
+
+    # --- what comes in -----------------------------------------------------------------------
+
+    async def _take(self, inbound: Inbound, by: str) -> tuple[_Past, int, str | None]:
+        """Leave what came in the store, and let the conversation go on.
+
+        Returns:
+            The log before that; behind which event the client goes on; and the id of its message.
+        """
+        scope = inbound.scope
+        if inbound.message is not None:
+            past = await self._past_or_new(scope, by)
+            await self._push(scope, inbound.message, past)
+            is_known = past.find(inbound.message.id)[0] is not None
+            self._runs.begin(scope)
+            return past, 0 if is_known else past.last, inbound.message.id
+        past = await self._past(scope)
+        if not inbound.answers:
+            self._runs.begin(scope)
+            return past, past.last, None
+        await self._decide(scope, inbound.answers, past, by)
+        self._runs.begin(scope)
+        return past, past.waits([answer.approval_id for answer in inbound.answers]), None
+
+    async def _past_or_new(self, scope: str, by: str) -> _Past:
+        try:
+            return await self._past(scope)
+        except StoreError as error:
+            if error.kind != "unknown_scope":
+                raise
+        await self._store.create(scope, self._settings.new_session(scope, by))
+        return await self._past(scope)
+
+    async def _is_known(self, scope: str, message: NewMessage) -> bool:
+        try:
+            return (await self._past(scope)).find(message.id)[0] is not None
+        except StoreError:
+            return False
+
+    async def _push(self, scope: str, message: NewMessage, past: _Past) -> None:
+        """Push a message once; the same id with another content is refused (rule W15)."""
+        _, known = past.find(message.id)
+        if known is not None:
+            if known != message.text:
+                raise WebError(409, "There is another message with this id.")
+            return
+        for entry in await self._store.inbox(scope):
+            if entry.id == f"message:{message.id}" and _text_of(entry.value) != message.text:
+                raise WebError(409, "There is another message with this id.")
+        await self._store.push(scope, _message(message), idempotency_key=message.id)
+
+    async def _decide(
+        self, scope: str, answers: Sequence[ApprovalAnswer], past: _Past, by: str
+    ) -> None:
+        """Decide calls that are held; what was decided before stays so (rule W16)."""
+        held = {
+            f"{plan.digest}:{call_id}": (plan.digest, call_id)
+            for plan in await self._store.held(scope=scope)
+            for call_id in plan.held
+        }
+        decisions: dict[str, dict[str, Any]] = {}
+        for answer in answers:
+            found = held.get(answer.approval_id)
+            if found is not None:
+                digest, call_id = found
+                decisions.setdefault(digest, {})[call_id] = answer.decision()
+            elif not past.was_asked(answer.approval_id):
+                raise WebError(409, "Nobody asks whether such a call may run.")
+        for digest, decided in decisions.items():
+            try:
+                await self._loop.decide(scope, digest, decided, by=by)
+            except StoreError as error:
+                if error.kind == "plan":  # somebody was faster
+                    continue
+                raise WebError(422, "The answer doesn't fit the tool.") from error
+
+    async def _past(self, scope: str) -> _Past:
+        last = await self._store.last_event(scope)
+        events: list[StoredEvent] = []
+        if last:
+            async with aclosing(cast("Any", self._store.events(scope))) as log:
+                async for stored in log:
+                    if stored.seq <= last:
+                        events.append(stored)
+                    if stored.seq >= last:
+                        break
+        return _Past(events, last)
+
+    # --- what goes out -----------------------------------------------------------------------
+
+    def _respond(
+        self,
+        request: Request,
+        scope: str,
+        stream: Stream,
+        past: _Past,
+        task: int | None,
+        message_id: str | None = None,
+    ) -> Response:
+        if task is None and message_id is None:
+            known = past.events
+        else:
+            known = [stored for stored in past.events if stored.task == task]
+        frames = self._frames(scope, stream, known, past.last, message_id if task is None else None)
+        return StreamingResponse(frames, headers=dict(stream.headers))
+
+    async def _frames(
+        self,
+        scope: str,
+        stream: Stream,
+        known: Sequence[StoredEvent],
+        last: int,
+        message_id: str | None,
+    ) -> AsyncIterator[bytes]:
+        """The bytes of a response.
+
+        Args:
+            scope: The conversation's id.
+            stream: The encoder.
+            known: What of the log it is given first.
+            last: The number of the last event there was.
+            message_id: The message of which the task is awaited; `None` where it is known.
+        """
+        self._runs.watch(scope)
+        try:
+            yield HEARTBEAT
+            is_going_on = _is_going_on(known, last)
+            for index, stored in enumerate(known):
+                is_past = is_going_on or index < len(known) - 1
+                for frame in stream.feed(stored, superseded=is_past):
+                    yield frame.data
+            if stream.ended and not isinstance(stream, EventSource):
+                return
+            if isinstance(stream, AGUIStream):
+                for event in stream.begin():
+                    yield encode_data(event)
+            async with aclosing(self._follow(scope, last, message_id)) as events:
+                async for each in events:
+                    if each is None:
+                        yield HEARTBEAT
+                        continue
+                    for frame in stream.feed(each):
+                        yield frame.data
+                    if stream.ended and not isinstance(stream, EventSource):
+                        return
+        finally:
+            self._runs.leave(scope)
+
+    async def _follow(
+        self, scope: str, last: int, message_id: str | None
+    ) -> AsyncGenerator[StoredEvent | None, None]:
+        """What comes behind the last event; where a message is awaited, from its task on."""
+        skipped: list[StoredEvent] = []
+        patience = self._settings.heartbeat
+        source = self._hub.follow_or_wait(scope, after=last, patience=patience)
+        async with aclosing(source) as events:
+            async for stored in events:
+                if stored is None or message_id is None:
+                    yield stored
+                    continue
+                if skipped and skipped[0].task != stored.task:
+                    skipped = []
+                skipped.append(stored)
+                event = stored.load()
+                if isinstance(event, MessagesTaken) and any(
+                    message.id == message_id for message in event.messages
+                ):
+                    message_id = None
+                    for each in skipped:
+                        yield each
+
+
+def _is_going_on(known: Sequence[StoredEvent], last: int) -> bool:
+    """Whether the log goes on behind what is known of a task."""
+    return not known or known[-1].seq < last or known[-1].event.get("event") not in ENDINGS
+
+
+def _message(message: NewMessage) -> Message | str:
+    if not message.files:
+        return message.text
+    parts: list[Any] = [TextPart(message.text)] if message.text else []
+    for file in message.files:
+        if file.media_type.startswith("image/"):
+            parts.append(ImagePart(data=file.data, media_type=file.media_type))
+        else:
+            data, kind = file.data, file.media_type
+            parts.append(FilePart(data=data, media_type=kind, filename=file.name))
+    return Message("user", tuple(parts))
+
+
+def _text_of(value: Any) -> str:
+    """The text of a message that waits, as the log will show it."""
+    return "\n".join(
+        [part.text for part in load_message(value).parts if isinstance(part, TextPart)]
+    )

@@ -1,0 +1,105 @@
+"""Streams read by npm's own clients, `ai` and `@ag-ui/client`: the session `web_npm` of nox."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_ag_ui import messages_of
+from test_ag_ui import sent as sent_ag_ui
+from test_ai_sdk import DECISIONS, SHOWS, delta, message_of, sent, some_pieces
+from web_toolkit import FULL, PLAIN, SCOPE, run_log
+
+from lutumpy.durable import StoredEvent
+from lutumpy.web import AGUIStream, AISDKStream, Show
+
+FOLDER = os.environ.get("LUTUMPY_NPM_WEB", "")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="LUTUMPY_NPM_WEB names no npm folder")
+
+USER = {"id": "m0", "role": "user", "content": "Please do it."}
+
+
+def read_all(cases: Sequence[Any]) -> Any:
+    script = Path(FOLDER) / "read_streams.mjs"
+    shutil.copy(Path(__file__).parent / "npm" / "read_streams.mjs", script)
+    node = os.environ.get("LUTUMPY_NODE") or "node"
+    ran = subprocess.run(
+        [node, str(script)], input=json.dumps(cases).encode(), capture_output=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-3000:]
+    return json.loads(ran.stdout)
+
+
+def chat(data: bytes, message: Any = None) -> dict[str, Any]:
+    return {"kind": "chat", "data": base64.b64encode(data).decode(), "message": message}
+
+
+def run(data: bytes, messages: Any = (USER,), run_id: str = "r") -> dict[str, Any]:
+    encoded = base64.b64encode(data).decode()
+    return {"kind": "run", "data": encoded, "messages": list(messages), "runId": run_id,
+            "threadId": SCOPE}  # fmt: skip
+
+
+def logs() -> list[list[StoredEvent]]:
+    """Logs with every decision, and one with an answer that was lost."""
+    found = [run_log(FULL, decision) for decision in DECISIONS]
+    plain = run_log(PLAIN)
+    lost = [delta("Something ", plain[0].at), delta("else", plain[0].at)]
+    return [*found, plain, [*plain[:2], *lost, *plain[2:]]]
+
+
+def same(value: Any) -> Any:
+    """A value as JSON: without what is undefined there."""
+    return json.loads(json.dumps(value))
+
+
+def test_the_ai_sdk_has_what_the_log_says_whatever_pieces_it_saw_W4_W23() -> None:
+    source = random.Random(2)
+    cases: list[Any] = []
+    expected: list[Any] = []
+    for log in logs():
+        for show in SHOWS:
+            for _ in range(5):
+                stream = AISDKStream(SCOPE, show=show, after=-1)
+                cases.append(chat(sent(stream, some_pieces(log, source))))
+                expected.append(message_of(log, show))
+    for result, message in zip(read_all(cases), expected, strict=True):
+        assert result["errors"] == []
+        assert same(result["message"]) == same({**message})
+
+
+def test_the_ai_sdk_goes_on_behind_a_question_W8_W11() -> None:
+    for decision in DECISIONS[1:]:
+        log = run_log(FULL, decision)
+        (waits,) = [stored.seq for stored in log if stored.event["event"] == "RunWaits"]
+        begun = [each for each in log if each.seq <= waits]
+        (first,) = read_all([chat(sent(AISDKStream(SCOPE), begun))])
+        data = sent(AISDKStream(SCOPE, after=waits), log)
+        (second,) = read_all([chat(data, first["message"])])
+        assert second["errors"] == []
+        assert same(second["message"]) == same(message_of(log, Show()))
+
+
+def test_ag_ui_has_what_the_log_says_whatever_pieces_it_saw_W4_W9_W23() -> None:
+    source = random.Random(3)
+    cases: list[Any] = []
+    expected: list[Any] = []
+    for log in logs():
+        for show in SHOWS:
+            for _ in range(5):
+                stream = AGUIStream(SCOPE, "r", show=show, after=-1)
+                cases.append(run(sent_ag_ui(stream, some_pieces(log, source))))
+                expected.append(messages_of(log, show))
+    for result, messages in zip(read_all(cases), expected, strict=True):
+        assert result["errors"] == []
+        found = {each["id"]: each for each in same(result["messages"])}
+        assert found == {each["id"]: each for each in same(messages)}
+        assert len(result["outcomes"]) == 1

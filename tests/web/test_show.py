@@ -1,0 +1,121 @@
+"""What is shown (W21, W22), the log as events of our own (W12), and a log without a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+from test_ag_ui import sent as sent_ag_ui
+from test_ai_sdk import message_of, sent
+from web_toolkit import FULL, PLAIN, SCOPE, Answering, ChatClient, Desk, run_log
+
+from lutumpy import RunNormally, Session
+from lutumpy.durable import StoredEvent, UnknownEvent
+from lutumpy.execution import Dispatcher
+from lutumpy.loops import run_tools
+from lutumpy.web import AGUIStream, AISDKStream, EventHub, EventSource, LiveLog, Show
+
+
+def all_bytes(log: Sequence[StoredEvent], show: Show) -> bytes:
+    source = EventSource(SCOPE, show=show)
+    own = b"".join(frame.data for stored in log for frame in source.feed(stored))
+    chat, run = AISDKStream(SCOPE, show=show), AGUIStream(SCOPE, "r", show=show)
+    return own + sent(chat, log) + sent_ag_ui(run, log)
+
+
+def test_what_is_not_shown_is_in_no_byte_W22() -> None:
+    log = run_log(FULL, {"decision": "run"})
+    log.append(StoredEvent(99, 1, 2, 2, log[0].at, {"event": "FromTomorrow", "secret": "canary"}))
+    everything = all_bytes(log, Show(reasoning=True))
+    for text in (b"A hidden thought", b"cat means tac", b'"cat"', b"900900900", b"no dogs"):
+        assert text in everything
+    assert b"canary" not in everything
+    assert b"hidden thought" not in all_bytes(log, Show())
+    hidden = all_bytes(log, Show(inputs=False, outputs=False))
+    for text in (b"cat means tac", b"cat", b"900900900", b"no dogs", b"dog", b"broken"):
+        assert text not in hidden
+    status = all_bytes(log, Show(tools={"look": "status", "pay": "nothing"}))
+    for text in (b"cat", b"900900900", b"pay", b"p1:", b"no dogs"):
+        assert text not in status
+    assert b"look" in status
+    assert b"l1" in status
+
+
+def test_redact_comes_last_W22() -> None:
+    seen: list[Any] = []
+
+    def redact(event: Any) -> Any:
+        seen.append(event)
+        return None if type(event).__name__ in ("Delta", "Completed") else event
+
+    data = sent(AISDKStream(SCOPE, show=Show(redact=redact)), run_log(PLAIN))
+    assert b"Second" not in data
+    assert b"finish" in data
+    assert seen
+
+
+def test_a_word_that_is_not_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="tools\\['look'\\] is 'all', 'status' or 'nothing'"):
+        Show(tools={"look": "none"})  # type: ignore[dict-item]
+    assert Show().apply(UnknownEvent("x", {})) is None
+
+
+def test_own_events_have_their_number_and_name_W12() -> None:
+    log = run_log(PLAIN)
+    source = EventSource(SCOPE, after=log[0].seq)
+    frames = [frame for stored in log for frame in source.feed(stored)]
+    assert source.ended
+    # What a delta says of a whole call, the steps say of it later.
+    shown = [each.seq for each in log[1:] if "ready" not in str(each.event["event"]).lower()]
+    assert [frame.seq for frame in frames] == shown
+    lines = frames[0].data.decode().splitlines()
+    assert lines[:2] == [f"id: {log[1].seq}", "event: RequestStarted"]
+    assert json.loads(lines[2].removeprefix("data: "))["round"] == 1
+    names = [frame.data.decode().splitlines()[1] for frame in frames]
+    assert "event: TextDelta" in names
+    assert names[-1] == "event: LoopEnded"
+
+
+def run_live(log: LiveLog, *, streamed: bool) -> Session:
+    async def main() -> Session:
+        session = Session()
+        session.push_user("Please do it.")
+        log.ask("Please do it.", id="m0")
+        options: Any = {"on_event": log.add} if streamed else {}
+        await run_tools(
+            session, Answering(PLAIN), tools=Desk, dispatch=Dispatcher(Desk),
+            hooks=lambda call: RunNormally(), on_progress=log.add, **options,
+        )  # fmt: skip
+        return session
+
+    return anyio.run(main)
+
+
+def test_a_loop_without_a_store_is_shown_as_one_with_it() -> None:
+    expected = message_of(run_log(PLAIN), Show())["parts"]
+    for streamed in (True, False):
+        log = LiveLog(SCOPE)
+        run_live(log, streamed=streamed)
+
+        async def read(log: LiveLog = log) -> list[StoredEvent]:
+            assert await log.last_event() > 0
+            return [stored async for stored in log.events(until="end")]
+
+        stored = anyio.run(read)
+        assert [each.seq for each in stored] == list(range(1, len(stored) + 1))
+        client = ChatClient().read(sent(AISDKStream(SCOPE), stored))
+        assert client.message["parts"] == expected
+        assert any(each.event.get("delta") for each in stored) is streamed
+        run_live(log, streamed=streamed)
+
+        async def last(log: LiveLog = log) -> StoredEvent:
+            hub: Any = EventHub(log)  # type: ignore[arg-type]
+            async for each in hub.follow(SCOPE, after=await log.last_event() - 1):
+                return each  # type: ignore[no-any-return]
+            raise AssertionError
+
+        assert anyio.run(last).task == 2
+        assert repr(log).startswith("<LiveLog 'chat 1' ")

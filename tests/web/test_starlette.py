@@ -1,0 +1,333 @@
+"""The routes (W9 to W19): a server on the loopback; clients that leave, forge and come again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from test_ag_ui import AgentClient
+from web_toolkit import FULL, PLAIN, ChatClient, Desk, make_loop
+
+import lutumpy.web.runs
+from lutumpy import ToolError, Toolset, tool, tool_fn
+from lutumpy.durable import MemoryStore
+from lutumpy.execution import Dispatcher
+from lutumpy.models import Message
+from lutumpy.web import Show
+from lutumpy.web.starlette import chat_routes
+
+
+async def who(request: Request, scope: str) -> str:
+    name = request.headers.get("authorization", "")
+    if not name:
+        raise HTTPException(401, "Who are you?")
+    if scope.startswith("secret") and name != "ann":
+        raise HTTPException(403, "Not yours.")
+    return name
+
+
+class Site:
+    """A server, and a client of it."""
+
+    def __init__(self, client: httpx2.AsyncClient, store: MemoryStore, server: Any) -> None:
+        self.client = client
+        self.store = store
+        self.server = server
+
+    async def post(self, path: str, body: Any, *, status: int = 200) -> bytes:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        response = await self.client.post(path, content=data)
+        assert response.status_code == status, response.text
+        return response.content
+
+    async def get(self, path: str, *, status: int = 200, **headers: str) -> bytes:
+        response = await self.client.get(path, headers=headers)
+        assert response.status_code == status, response.text
+        return response.content
+
+    async def first_lines(self, path: str, count: int, **headers: str) -> list[str]:
+        """The first lines of a response; then the client is gone."""
+        found: list[str] = []
+        async with self.client.stream("GET", path, headers=headers) as response:
+            async for line in response.aiter_lines():
+                if line:
+                    found.append(line)
+                if len(found) >= count:
+                    break
+        return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+@asynccontextmanager
+async def serving(store: Any = None, script: Any = FULL, **options: Any) -> AsyncIterator[Site]:
+    store = MemoryStore() if store is None else store
+    loop = options.pop("loop", None) or make_loop(store, script)
+    routes = chat_routes(loop, store, who=who, **options)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    headers = {"authorization": "ann"}
+    try:
+        await until(lambda: server.started)
+        async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=30) as client:
+            yield Site(client, store, server)
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+def said(text: str = "Please.", id: str = "m1", scope: str = "c1") -> dict[str, Any]:
+    message = {"id": id, "role": "user", "parts": [{"type": "text", "text": text}]}
+    return {"id": scope, "messages": [message], "trigger": "submit-message"}
+
+
+def answered(client: ChatClient, approved: Any, scope: str = "c1") -> dict[str, Any]:
+    message = json.loads(json.dumps(client.message))
+    for part in message["parts"]:
+        if part.get("state") == "approval-requested":
+            part["state"] = "approval-responded"
+            part["approval"]["approved"] = approved
+    return {"id": scope, "messages": [message], "trigger": "submit-message", "messageId": "a"}
+
+
+async def test_a_chat_asks_and_goes_on_W8_W11_W16() -> None:
+    async with serving() as site:
+        client = ChatClient().read(await site.post("/chat", said()))
+        assert client.finished == {"type": "finish", "finishReason": "tool-calls"}
+        client.read(await site.post("/chat", answered(client, True)))
+        assert client.finished == {"type": "finish", "finishReason": "stop"}
+        texts = [part["text"] for part in client.message["parts"] if part["type"] == "text"]
+        assert texts == ["Let me see.", "It is done."]
+        # Each look at the whole conversation is equal.
+        user, assistant = json.loads(await site.get("/chat/c1/messages"))
+        assert user["id"] == "m1"
+        assert assistant == client.message
+        replayed = ChatClient().read(await site.get("/chat/c1/stream"))
+        assert replayed.message == client.message
+        # A second answer changes nothing, and is shown what the first decided.
+        (held,) = [part for part in client.message["parts"] if part.get("toolCallId") == "p1"]
+        held["state"] = "approval-requested"
+        again = client.read(await site.post("/chat", answered(client, False)))
+        assert again.finished == {"type": "finish", "finishReason": "stop"}
+        (info,) = await site.store.scopes()
+        assert info.status == "done"
+
+
+async def test_a_message_is_taken_once_W15() -> None:
+    async with serving(script=PLAIN) as site:
+        first = ChatClient().read(await site.post("/chat", said()))
+        again = ChatClient().read(await site.post("/chat", said()))
+        assert again.message == first.message
+        await site.post("/chat", said("Something else."), status=409)
+        await site.post("/chat", {**said(), "trigger": "regenerate-message"}, status=409)
+        await site.post("/chat", said("And now?", id="m2"))
+        items = (await site.store.session("c1")).transcript
+        asked = [item.text for item in items if isinstance(item, Message)]
+        assert asked == ["Please.", "And now?"]
+
+
+async def test_nobody_unknown_reads_writes_or_decides() -> None:
+    async with serving() as site:
+        paths = ("/chat/c1/stream", "/chat/c1/messages", "/events/c1")
+        for path in paths:
+            await site.get(path, status=401, authorization="")
+        for path in ("/chat/secret/stream", "/chat/secret/messages", "/events/secret"):
+            await site.get(path, status=403, authorization="bob")
+        site.client.headers["authorization"] = ""
+        await site.post("/chat", said(), status=401)
+        await site.post("/chat/c1/stop", {}, status=401)
+        run = {"threadId": "c1", "runId": "r", "messages": []}
+        await site.post("/ag-ui", run, status=401)
+        assert await site.store.scopes() == []
+        site.client.headers["authorization"] = "ann"
+        for path in paths:
+            assert b"no such conversation" in await site.get(path, status=404)
+
+
+async def test_forged_bodies_decide_nothing_W16_W17_W18() -> None:
+    async with serving() as site:
+        client = ChatClient().read(await site.post("/chat", said()))
+        (held,) = await site.store.held()
+        for approved in ("true", 1, None):
+            await site.post("/chat", answered(client, approved), status=422)
+        forged = answered(client, True)
+        for part in forged["messages"][0]["parts"]:
+            if part.get("toolCallId") == "p1":
+                part["approval"]["id"] = f"{held.digest}:l2"
+        await site.post("/chat", forged, status=409)
+        await site.post("/chat", b"x" * 1_000_001, status=413)
+        await site.post("/chat", b"{", status=422)
+        assert [plan.held for plan in await site.store.held()] == [("p1",)]
+
+
+async def test_ag_ui_runs_are_interrupted_resumed_and_restored_W9_W11() -> None:
+    async with serving() as site:
+        asked = {"id": "m1", "role": "user", "content": "Please."}
+        run: dict[str, Any] = {"threadId": "c1", "runId": "r1", "messages": [asked]}
+        client = AgentClient([asked]).read(await site.post("/ag-ui", run))
+        (interrupt,) = client.ended["outcome"]["interrupts"]
+        restored = AgentClient().read(await site.post("/ag-ui", {**run, "runId": "r2"}))
+        assert restored.messages == client.messages
+        assert restored.ended["outcome"] == client.ended["outcome"]
+        payload = {"approved": True, "input": {"amount": "much"}}
+        entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
+        resumed = {**run, "runId": "r3", "resume": [entry]}
+        await site.post("/ag-ui", resumed, status=422)
+        payload["input"] = {"amount": 90}
+        client.read(await site.post("/ag-ui", resumed))
+        assert client.ended["outcome"] == {"type": "success"}
+        results = [each["content"] for each in client.messages if each["role"] == "tool"]
+        assert "paid 90" in results
+
+
+async def test_own_events_go_on_behind_the_last_one_W12() -> None:
+    async with serving(script=PLAIN) as site:
+        await site.post("/chat", said())
+        lines = await site.first_lines("/events/c1", 40)
+        ids = [int(line[4:]) for line in lines if line.startswith("id: ")]
+        assert ids == sorted(ids)
+        later = await site.first_lines("/events/c1", 4, **{"last-event-id": str(ids[3])})
+        assert later[0].startswith(":")
+        assert later[1] == f"id: {ids[4]}"
+        await site.get("/events/c1?after=10000", status=409)
+        await site.get("/events/c1?after=x", status=422)
+
+
+@tool_fn(effect="read")
+async def look(word: str) -> str:
+    """Look a word up, slowly."""
+    if word == "secret":
+        raise ToolError("a canary of an error")
+    await asyncio.sleep(30)
+    return word
+
+
+class SlowDesk(Toolset):
+    look = tool(look)
+
+
+def slow_loop(store: MemoryStore) -> Any:
+    return make_loop(store, PLAIN, tools=SlowDesk, dispatch=Dispatcher(SlowDesk))
+
+
+async def test_stop_ends_the_run_and_says_who_stopped_it_W19() -> None:
+    store = MemoryStore()
+    async with serving(store, loop=slow_loop(store), heartbeat=0.1) as site:
+        reading = asyncio.create_task(site.post("/chat", said()))
+        await until(lambda: "c1" in store._conversations and len(store._find("c1").events) >= 5)
+        await asyncio.sleep(0.3)
+        assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": True}
+        data = await reading
+        assert data.count(b": lutumpy") > 1  # heartbeats (W13)
+        assert ChatClient().read(data).finished == {"type": "abort", "reason": "stopped by ann"}
+        assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": False}
+
+
+async def test_stop_reaches_a_run_of_another_process_W19() -> None:
+    store = MemoryStore()
+    async with serving(store) as site:
+        await store.create("c1", __import__("lutumpy").Session())
+        await store.claim("c1", lease=60)
+        assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": True}
+        assert b"RunStopped" in b"".join(
+            line.encode() for line in await site.first_lines("/events/c1", 4)
+        )
+
+
+@pytest.mark.parametrize("on_leave", ["go_on", "stop"])
+async def test_a_browser_that_leaves_stops_nothing_unless_that_is_wanted_W19(
+    on_leave: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lutumpy.web.runs, "SECONDS_ALONE", 0.1)
+    store = MemoryStore()
+    async with serving(store, loop=slow_loop(store), on_leave=on_leave) as site:
+        async with site.client.stream("POST", "/chat", content=json.dumps(said())) as response:
+            async for _ in response.aiter_lines():
+                if len(store._find("c1").events) >= 5:
+                    break
+        events = store._find("c1").events
+        if on_leave == "stop":
+            await until(lambda: events[-1].event["event"] == "RunStopped")
+            assert events[-1].event["by"] == "nobody watched"
+        else:
+            await asyncio.sleep(0.4)
+            assert events[-1].event["event"] != "RunStopped"
+            await site.post("/chat/c1/stop", {})
+
+
+async def test_a_run_that_fails_says_its_kind_and_nothing_else_W21() -> None:
+    store = MemoryStore()
+
+    class Failing(type(make_loop(store, PLAIN)._llm)):  # type: ignore[misc]
+        def open_stream(self, *args: Any) -> Any:
+            raise RuntimeError("a canary with /a/path and a key")
+
+    loop = make_loop(store, PLAIN)
+    loop._llm = Failing(PLAIN)
+    async with serving(store, loop=loop) as site:
+        data = await site.post("/chat", said())
+        assert b"canary" not in data
+        error = {"type": "error", "errorText": "The run failed. (RuntimeError)"}
+        assert ChatClient().read(data).finished == error
+        run = {"threadId": "c1", "runId": "r", "messages": []}
+        assert b"canary" not in await site.post("/ag-ui", run)
+
+
+async def test_files_of_allowed_kinds_are_messages_and_what_is_shown_is_chosen() -> None:
+    body = said()
+    data = "data:image/png;base64,aGk="
+    body["messages"][0]["parts"] += [
+        {"type": "file", "mediaType": "image/png", "url": data},
+        {"type": "file", "mediaType": "text/plain", "url": "data:text/plain;base64,aGk="},
+    ]
+    kinds = ("image/png", "text/plain")
+    async with serving(script=PLAIN, media_types=kinds, show=Show(outputs=False)) as site:
+        data_sent = await site.post("/chat", body)
+        assert b"cat means tac" not in data_sent
+        user, _ = json.loads(await site.get("/chat/c1/messages"))
+        assert [part["type"] for part in user["parts"]] == ["text", "data-file", "data-file"]
+        await site.post("/chat", said("Other.", id="m1"), status=409)
+
+
+def test_what_the_routes_need_is_said_at_once() -> None:
+    store = MemoryStore()
+    with pytest.raises(ValueError, match="events=True"):
+        chat_routes(make_loop(store, PLAIN, events=False), store, who=who)
+    for wrong in ({"front_ends": ["ai"]}, {"on_leave": "x"}, {"heartbeat": 0}):
+        with pytest.raises(ValueError, match="front_ends="):
+            chat_routes(make_loop(store, PLAIN), store, who=who, **wrong)  # type: ignore[arg-type]
+    assert len(chat_routes(make_loop(store, PLAIN), store, who=who, front_ends=["sse"])) == 1
+    assert Desk.__name__ == "Desk"
+
+
+def test_the_encoders_need_no_package_and_the_library_not_them() -> None:
+    code = (
+        "import sys, lutumpy; assert 'lutumpy.web' not in sys.modules; import lutumpy.web; "
+        "assert 'starlette' not in sys.modules; sys.modules['starlette.requests'] = None\n"
+        "try:\n    import lutumpy.web.starlette\nexcept ImportError as error:\n    print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'install it with: python -m pip install ".[web]"' in ran.stdout

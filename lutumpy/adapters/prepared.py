@@ -119,6 +119,11 @@ class Prepared(Generic[E]):
         if refused is not None:
             places = [i for i, turn in enumerate(said.bound.signed) if turn.turn >= refused]
             misfit = min([place for place in (*places[:1], misfit) if place is not None])
+        if binds and said.bound.has_unknown:
+            sent = said.bound.signed[:misfit]
+            unknown = [t.turn for t in sent if t.prefix is None and not t.is_left_out]
+            if unknown:
+                record.say_unverified(unknown)
         if misfit is None:
             return self.encoder
         lost = [turn.turn for turn in said.bound.signed[misfit:] if not turn.is_left_out]

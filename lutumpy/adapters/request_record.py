@@ -105,6 +105,7 @@ class RequestRecord:
     _dropped: tuple[DroppedReasoning, ...] = ()
     _left_out: tuple[LeftOut, ...] = ()
     _waiting: tuple[str, ...] = ()
+    _unverified: tuple[int, ...] = ()
     _says_anything: bool = False
     _cache: Literal["begins", "restarts", "unknown"] = "unknown"
     # Where the transcript keeps its last requests, and this one for it.
@@ -126,6 +127,13 @@ class RequestRecord:
         """This can be said only with the next request."""
         self._says_anything = True
         self._waiting += words
+
+    def say_unverified(self, turns: Sequence[int]) -> None:
+        """The request sends the reasoning of these turns, of which nobody knows what it was signed
+        over (rule PB18).
+        """
+        self._says_anything = True
+        self._unverified = tuple(turns)
 
     def leave_out(self, turn: int, what: str, why: str) -> None:
         """Something of this turn doesn't go where the request goes (rule OR5)."""
@@ -247,6 +255,7 @@ class RequestRecord:
             left_out=self._left_out,
             cache=self._cache,
             waiting=self._waiting,
+            unverified=self._unverified,
         )
 
     def _read_transformations(self, entries: Sequence[Mapping[str, Any]]) -> None:

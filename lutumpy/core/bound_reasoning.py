@@ -65,9 +65,10 @@ class BoundReasoning:
 
     Attributes:
         signed: The turns with signed reasoning, in order.
+        has_unknown: Whether nobody knows what the reasoning of some of them was signed over.
     """
 
-    __slots__ = ("_bound_form", "_chain", "_fits", "signed")
+    __slots__ = ("_bound_form", "_chain", "_fits", "has_unknown", "signed")
 
     def __init__(self, bound_form: BoundForm) -> None:
         self._bound_form = bound_form
@@ -75,10 +76,12 @@ class BoundReasoning:
         # The beginning of a request behind which the first so many signed turns fit.
         self._fits: tuple[bytes, int] = (b"", 0)
         self.signed: list[SignedTurn] = []
+        self.has_unknown: bool = False
 
     def copy(self) -> BoundReasoning:
         twin = BoundReasoning(self._bound_form)
         twin._chain, twin._fits = self._chain.copy(), self._fits
+        twin.has_unknown = self.has_unknown
         twin.signed = [turn.copy() for turn in self.signed]
         return twin
 
@@ -92,6 +95,8 @@ class BoundReasoning:
             is_left_out: Its reasoning was dropped together with what it was signed over (rule S4).
         """
         self.signed.append(SignedTurn(entry, turn, prefix, is_left_out))
+        if prefix is None and not is_left_out:
+            self.has_unknown = True
 
     def forget_from(self, entry: int) -> None:
         """Entries from this one on have been changed: their digests are worked out again."""

@@ -98,6 +98,8 @@ class PrefixReport:
         cache: Whether the provider's prompt cache can serve: the request `begins` with the one
             before it, or `restarts`; `unknown` where no request before it is known.
         waiting: What has changed and can only be said with the next request.
+        unverified: Turns with signed reasoning that was sent though nobody knows what it was signed
+            over, as of a history that was read; each as an index into `turns()`.
     """
 
     appended: tuple[str, ...] = ()
@@ -106,6 +108,7 @@ class PrefixReport:
     left_out: tuple[LeftOut, ...] = ()
     cache: Literal["begins", "restarts", "unknown"] = "unknown"
     waiting: tuple[str, ...] = ()
+    unverified: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.dropped or self.left_out)

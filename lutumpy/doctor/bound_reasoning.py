@@ -15,6 +15,7 @@ whatever a repair changes takes along the reasoning behind it, and says which.
 #   | marks of the cache, effort, ids the API has put   | nothing                        |
 #   | reasoning, and none is left before it             | nothing                        |
 #   | reasoning, and some is left before it             | all behind it                  |
+#   | reasoning that is moved                           | that, and all behind it        |
 #   | anything else                                     | all behind it                  |
 
 from __future__ import annotations
@@ -57,15 +58,19 @@ class BoundReasoning:
         self._blocks = [(path_of(block.path, entries), block) for block in found]
         self._order = [_indices_in(path) for path, _ in self._blocks]
 
-    def behind(self, edited: Sequence[Path]) -> list[tuple[Path, str]]:
-        """Path and position of the reasoning that edits at these places spoil; it is forgotten."""
+    def behind(self, edited: Sequence[tuple[Path, bool]]) -> list[tuple[Path, str]]:
+        """Path and position of the reasoning that edits at these places spoil; it is forgotten.
+
+        Args:
+            edited: The places, each with whether what was there was moved.
+        """
         first = len(self._order)
-        for path in edited:
+        for path, is_moved in edited:
             if not self._binding.unbound.isdisjoint(path):
                 continue
             at = _indices_in(path)
             place = bisect_left(self._order, at)
-            if place < len(self._order) and self._order[place] == at:
+            if not is_moved and place < len(self._order) and self._order[place] == at:
                 del self._order[place], self._blocks[place]
                 first = min(first, place if place else len(self._order))
             else:

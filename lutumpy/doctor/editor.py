@@ -158,7 +158,7 @@ class Editor:
         # The messages that it has touched, by their index at the start of the pass.
         self._touched: set[int] = set()
         # The places that it has edited, for reasoning that is bound to what stands before it.
-        self._edited: list[Path] = []
+        self._edited: list[tuple[Path, bool]] = []
 
     def next_pass(self) -> None:
         """From now on paths are those of the messages as they are."""
@@ -282,7 +282,7 @@ class Editor:
 
     def move(self, source: Path, path: Path) -> None:
         """Move an entry before the one that stood at a path, in the same list or another."""
-        self._note_edit(source)
+        self._note_edit(source, is_moved=True)
         self._note_edit(path)
         self._shifts_of(source)
         shifts = self._shifts_of(path)
@@ -294,10 +294,10 @@ class Editor:
         self._take_away(source)
         self._record_shift(shifts, int(path[-1]), 1)
 
-    def _note_edit(self, path: Path) -> None:
+    def _note_edit(self, path: Path, *, is_moved: bool = False) -> None:
         self._touched.add(int(path[0]))
         if self._bound is not None:
-            self._edited.append(path)
+            self._edited.append((path, is_moved))
 
     def _take_away(self, path: Path) -> None:
         shifts = self._shifts_of(path)

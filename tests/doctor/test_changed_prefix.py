@@ -365,6 +365,24 @@ def test_marks_and_the_oldest_reasoning_go_without_any_other_PB19() -> None:
     assert (places, talk.mismatched(after)) == (["messages.5.content.0"], [])
 
 
+def test_reasoning_that_a_repair_moves_is_taken_out_as_well_PB19() -> None:
+    """With a budget it stands first in a turn, but what was before it is bound to it."""
+    talk = Talk(MESSAGES, "claude-fable-5-2", turns=2)
+    body = copy.deepcopy(talk.body)
+    content = body["messages"][3]["content"]
+    content.insert(0, {"type": "text", "text": "One moment."})
+    options: Json = {"model": "claude-fable-5-2", "thinking": "enabled", "thorough": True}
+    repairs = propose_repairs(MESSAGES, body["messages"], **options)
+    assert [(r.kind, r.drops_reasoning) for r in repairs] == [
+        ("move_content", ("messages.3.content.1",)),
+        ("drop_reasoning", ()),
+    ]
+    after = apply_repairs(body["messages"], repairs)
+    assert [block["type"] for block in after[3]["content"]] == ["text", "tool_use"]
+    assert [block["type"] for block in after[1]["content"]] == ["thinking", "tool_use"]
+    assert propose_repairs(MESSAGES, after, **options) == []
+
+
 def test_what_is_refused_behind_a_changed_beginning_is_mended_PB19() -> None:
     for api, model in ((MESSAGES, "claude-fable-5-2"), (CONVERSE, "claude-mythos-5-2")):
         talk = Talk(api, model, turns=3)

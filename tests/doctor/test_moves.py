@@ -132,7 +132,8 @@ def test_what_another_host_said_is_found_where_its_origin_is_told_OR2() -> None:
 
 
 def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
-    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "sealed"}]
+    sealed = {"type": "reasoning.text", "text": "Hm.", "signature": "sealed"}
+    details = [sealed, {"type": "reasoning.encrypted", "data": "sealed"}]
     call = {
         "id": "c1",
         "type": "function",
@@ -147,6 +148,7 @@ def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
     assert found(CHAT, history, model="a/b", **options) == []
     assert found(CHAT, history, model="c/d", **options) == [
         ("sealed", "some", (1, "reasoning_details", 0, "signature")),
+        ("sealed", "some", (1, "reasoning_details", 1, "data")),
         ("sealed", "some", (1, "tool_calls", 0, "extra_content")),
     ]
     after = mended(CHAT, history, model="c/d", **options)

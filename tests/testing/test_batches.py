@@ -206,8 +206,12 @@ def test_a_batch_that_openai_can_not_read_is_refused(
     ended = gpt.batches.retrieve(made.id)
     assert ended.error_file_id is None
     # An answer that is no JSON is one that could not be read.
+    for _ in range(2):
+        gpt.batches.create(input_file_id=good.id, **options)
     server.play(b"<html>")
-    gpt.batches.create(input_file_id=good.id, **options)
+    made = gpt.batches.create(input_file_id=good.id, **options)
+    shown = gpt.files.content(str(gpt.batches.retrieve(made.id).output_file_id)).text
+    assert json.loads(shown)["response"]["body"] == {"raw": "<html>"}
     # A body that is neither JSON nor a form is refused as before.
     with pytest.raises(openai.BadRequestError, match="could not parse"):
         gpt.post("/batches", content=b"{", cast_to=object)

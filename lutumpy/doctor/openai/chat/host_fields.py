@@ -29,8 +29,6 @@ def mend_host_field(editor: Editor, problem: Problem) -> None:
         )
         return
     message: Any = editor.get(path[:-1])
-    if not isinstance(message, dict) or path[-1] not in message:
-        return
     field = None if editor.facts is None else editor.facts.reasoning_field
     value = message[path[-1]]
     editor.remove_key(path)
@@ -69,8 +67,7 @@ def drop_sealed(editor: Editor, problem: Problem) -> None:
     # The seal stands in the field that is left out as a whole.
     length = 4 if path[1:2] == ("tool_calls",) else 2
     holder: Any = editor.get(path[: length - 1])
-    if not isinstance(holder, dict) or path[length - 1] not in holder:
-        return
-    editor.remove_key(path[:length])
-    reason = "Only the model that sealed this can open it; it is left out."
-    editor.done("drop_reasoning", problem, reason)
+    if path[length - 1] in holder:  # it may hold several seals
+        editor.remove_key(path[:length])
+        reason = "Only the model that sealed this can open it; it is left out."
+        editor.done("drop_reasoning", problem, reason)

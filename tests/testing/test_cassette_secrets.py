@@ -129,6 +129,30 @@ def test_keys_in_the_query_and_in_the_environment_and_what_a_user_says(
         assert client.post(address, params=params, json=body).json() == entry["response"]
 
 
+def test_what_was_masked_is_not_compared_since_another_machine_has_other_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+
+    def ask(cassette: Cassette, key: str, url: str | None = None) -> str:
+        session = Session()
+        session.push_user(f"My key is {key}, isn't it?")
+        llm = model_of(cassette, "ollama_chat", url)
+        return str(session.text_turn(llm).collect_sync().text)
+
+    monkeypatch.setenv("SHOP_TOKEN", "a-key-of-the-first-machine")
+    with serve([Reply(text="It is.")]) as server, Cassette(path, "record") as cassette:
+        ask(cassette, "a-key-of-the-first-machine", server.url)
+    monkeypatch.setenv("SHOP_TOKEN", "a-key-of-another-machine")
+    with Cassette(path) as cassette:
+        assert ask(cassette, "a-key-of-another-machine") == "It is."
+    monkeypatch.delenv("SHOP_TOKEN")
+    with Cassette(path) as cassette:
+        assert ask(cassette, "whatever") == "It is."
+    assert first_difference(f"a {MASK} b", "a key c") is not None
+    assert first_difference(f"{MASK}{MASK}", "a\nb") is None
+
+
 LOOKS = [
     "sk-proj-abcdefgh",
     "sk-ant-api03-abc_def-ghi",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from cassette_toolkit import no_network
+from cassette_toolkit import model_of, no_network
 from each_case import each
 from every_api import APIS
 from pydantic import Field
@@ -34,6 +34,7 @@ from lutumpy.errors import CassetteError
 from lutumpy.execution import Dispatcher
 from lutumpy.testing import (
     Call,
+    Cassette,
     PastConversation,
     Reply,
     ScriptedModel,
@@ -158,6 +159,17 @@ def test_a_fork_from_any_round_takes_results_from_the_record() -> None:
         assert len(llm.requests) == 6 - at
     assert ran == []
     assert transcript_snapshot(conversation.session) == before
+
+
+@each("api", APIS)
+def test_a_fork_with_the_recorded_model_makes_the_recorded_requests(api: str) -> None:
+    """So a fork of a cassette is a test without a network."""
+    cassette = Cassette(FOLDER / f"demo_{api}.jsonl", match="any")
+    with no_network():
+        forked = past(api).fork_sync(model_of(cassette, api), HelpDesk, at=3)
+    assert forked.finished
+    assert not forked.differs
+    assert cassette.unused == (1, 2)
 
 
 async def test_a_fork_ends_before_an_effect_that_wasnt_recorded() -> None:

@@ -33,7 +33,7 @@ SAME_EVERYWHERE = (
     "durable/test_crashes.py test_architecture.py test_demo_durable.py test_each_case.py "
     "test_profiles.py"
 ).split()
-EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad]"
+EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (

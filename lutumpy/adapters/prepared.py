@@ -108,7 +108,10 @@ class Prepared(Generic[E]):
             PrefixChangedError: There is any, and the record says to send nothing then.
         """
         said, record = self.encoder.said, self._record
-        gone, among = said.bound.newly_left_out()
+        gone: list[SignedTurn] = []
+        among = 0
+        if said.bound.signed and said.bound.signed[-1].is_left_out:
+            gone, among = said.bound.newly_left_out()
         if gone:
             record.tell_dropped([turn.turn for turn in gone])
             record.settings = replace(record.settings or TurnSettings(), left_out=among)
@@ -191,7 +194,7 @@ def prepare(
         # held against the offer in any case (PB3, PB5).
         record.say_waiting(*words_of(settings))
         settings = None
-    if settings is None and base is not None and _needs_tools(base, offering):
+    if settings is None and base is not None and not base.specs and _needs_tools(base, offering):
         settings = TurnSettings()
     record.settings = settings
     if settings is not None:

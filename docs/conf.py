@@ -22,6 +22,7 @@ from sphinx.util.logging import getLogger
 
 import lutumpy
 import lutumpy.mcp  # before autodoc, under which pydantic can't read a class of the SDK's
+import lutumpy.provider_tools  # the same, of its own
 from lutumpy.testing import Call, Reply
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
@@ -160,6 +161,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
     # Imported for type checkers only.
     (r"py:class", r"datetime|timedelta|Decimal|Console|random_module\.Random"),
+    (r"py:(class|exc)", r"MCPError|ServerRequestContext"),  # of mcp
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",

@@ -435,6 +435,8 @@ NAMES: Mapping[str, str] = {
     "lutumpy.demo.durable_child": "a program as users write it, with one adapter",
     "lutumpy.local.server": "a server of one program, with adapters of the APIs that it speaks",
     "lutumpy.provider_tools": "tools that two providers have typed, by the types",
+    "lutumpy.provider_tools.anthropic": "the same",
+    "lutumpy.provider_tools.openai": "the same",
     "lutumpy.rounds.output_schema": "the narrowest strict form, to which schemas are held",
     "lutumpy.rules.call_ids": "the rule of hosts with an API of OpenAI, by their addresses",
     "lutumpy.rules.host_facts": "the names that hosts have in tables and on the command line",

@@ -66,15 +66,26 @@ def locate(
     found = [
         target for server in ordered if (target := _find_route(server, method, path)) is not None
     ]
+    bare = _PREFIX.sub("", path, count=1)
+    if ordered[0].claims(headers):
+        # What another API has beside its own paths isn't asked of it by these headers.
+        found = [
+            target
+            for target in found
+            if target.server.claims(headers) or _begins_like(target.server, bare)
+        ]
     if found:
         # Of two APIs with one path, one may not take the method.
         return next((target for target in found if target.operation), found[0])
-    bare = _PREFIX.sub("", path, count=1)
     for server in ordered:
-        for start in server.path_starts:
-            if bare == start or bare.startswith(f"{start}/"):
-                return Target(server)
+        if _begins_like(server, bare):
+            return Target(server)
     return Target(ordered[0])
+
+
+def _begins_like(server: ApiServer, bare: str) -> bool:
+    """Whether a path begins like those of an API."""
+    return any(bare == start or bare.startswith(f"{start}/") for start in server.path_starts)
 
 
 def _find_route(server: ApiServer, method: str, path: str) -> Target | None:

@@ -581,7 +581,7 @@ VERSION = {"anthropic-version": "2023-06-01"}
         ("/v1/chat/completions/chatcmpl-1/parts", {}, "openai_chat"),
         ("/v1/responses/resp_1/nothing", {}, "openai_responses"),
         ("/openai/v1/conversations/conv_1/nothing", {}, "openai_responses"),
-        ("/v1/messages/batches", {}, "anthropic_messages"),
+        ("/v1/messages/nothing", {}, "anthropic_messages"),
         ("/messages/", {}, "anthropic_messages"),
         ("/v1/nothing", {}, "openai_chat"),
         ("/v1/messagesnothing", {}, "openai_chat"),
@@ -651,7 +651,7 @@ def test_the_sdks_read_both_errors(client: Any, claude: Any) -> None:
     with pytest.raises(openai.NotFoundError, match=r"Invalid URL \(POST /v1/embeddings\)"):
         client.embeddings.create(model="m", input="x")
     with pytest.raises(anthropic.NotFoundError) as caught:
-        claude.messages.batches.list()
+        claude.beta.files.list()
     assert caught.value.body["error"]["type"] == "not_found_error"
     with pytest.raises(openai.APIStatusError) as refused:
         client.put("/chat/completions", cast_to=object)

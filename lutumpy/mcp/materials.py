@@ -47,7 +47,7 @@ class PromptText:
     @property
     def text(self) -> str:
         """Its texts, joined by line ends."""
-        return "\n".join([part.text for part in self.parts if hasattr(part, "text")])
+        return "\n".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
 
 class Materials:

@@ -142,6 +142,7 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
             | "repeat"
             | "budget"
             | "paused"
+            | "open"
             | "unknown"
         ):
             pass

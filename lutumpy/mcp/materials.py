@@ -19,12 +19,13 @@ from mcp.types import (
     ResourceTemplateReference,
 )
 
+from lutumpy import TextPart
 from lutumpy.mcp.errors import McpConnectionError
 from lutumpy.mcp.results import read_contents, read_message
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
-    from lutumpy import FilePart, ImagePart, TextPart
+    from lutumpy import FilePart, ImagePart
     from lutumpy.mcp.limits import Limits
 
 __all__ = ["Materials", "PromptText"]

@@ -168,7 +168,7 @@ def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     runs: Counter[str] = Counter()
     failed = 0
     with told(capsys) as count:
-        for seed in range(examples(6)):
+        for seed in range(examples(3)):
             hosts.draw = random.Random(seed)
             names = hosts.draw.sample([*PLACES], 4)
             llm = fallback({name: hosts.at(name) for name in names}, rest=seed % 3)
@@ -193,7 +193,7 @@ def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     assert set(runs.values()) == {1}
     assert {request.status for request in hosts.server.requests} <= {200, 429, 500, 503, 529}
     assert sum(request.status != 200 for request in hosts.server.requests) == failed
-    assert failed > 20
+    assert failed > 8
 
 
 def test_back_at_a_host_each_request_begins_with_its_last_one(

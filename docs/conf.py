@@ -276,11 +276,13 @@ def _attribute_types(cls: type) -> dict[str, str]:
 
 def _skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """The fields of a `NamedTuple` stand under `Attributes:`, as those of other values; see also
-    `BETWEEN_PARTS`.
+    `BETWEEN_PARTS`. A field with the name `type` would be taken for Python's in every annotation.
     """
     return (
         True
-        if type(obj).__name__ == "_tuplegetter" or getattr(obj, "__qualname__", "") in BETWEEN_PARTS
+        if name == "type"
+        or type(obj).__name__ == "_tuplegetter"
+        or getattr(obj, "__qualname__", "") in BETWEEN_PARTS
         else None
     )
 

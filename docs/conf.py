@@ -158,15 +158,17 @@ nitpick_ignore_regex = [
     (r"py:(class|obj)", r"([\w.]+\.)?([A-Z]\d?|TS)(_co)?"),  # type variables
     (r"py:obj", r"typing\.~\w+"),  # the same, as typing shows them
     (r"py:class", r"P\.(args|kwargs)"),  # of a parameter specification
-    (r"py:class", r"BaseModel|Field|JsonValue"),  # pydantic's, as an annotation names it
+    (r"py:class", r"BaseModel|ConfigDict|Field|FieldInfo|JsonValue|NoneType"),  # pydantic's
     # Imported for type checkers only.
     (r"py:class", r"datetime|timedelta|Decimal|Console|random_module\.Random"),
     (r"py:(class|exc)", r"MCPError|ServerRequestContext"),  # of mcp
     (r"py:class", r"Self|TypeIs"),  # of typing_extensions, where Python is older
     (
         r"py:class",
-        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient|TracerProvider|MeterProvider|Span",
+        r"(Async)?(OpenAI|Anthropic)|Client|DBOSClient|TracerProvider|MeterProvider|Span"
+        r"|ServerRequestContext",
     ),  # the SDKs' clients and providers, imported for type checkers only
+    (r"py:exc", r"MCPError"),
 ]
 
 # The `__init__` of a value is compiled outside its module, so the site would look for the names of
@@ -217,6 +219,8 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
         types = _attribute_types(obj)
         for k in reversed(range(len(lines))):
             attribute = lines[k].removeprefix(".. attribute:: ")
+            if attribute == "type":  # else it would be taken for Python's in every annotation
+                lines.insert(k + 1, "   :no-index:")
             if attribute != lines[k] and attribute in types:
                 # What a schema says besides the type is named by a private constant.
                 plain = re.sub(r"Annotated\[(\w+), Field\(.*_[A-Z]\w+\)\]", r"\1", types[attribute])

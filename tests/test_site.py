@@ -154,7 +154,7 @@ def test_the_styles_load_nothing_from_elsewhere() -> None:
 # What readers ask, and the pages that answer it.
 QUESTIONS = {
     "ask a person before a tool runs": "waiting hooks",
-    "stream the answer to a browser": "streaming web recipes/web_service",
+    "stream the answer to a browser": "front_ends streaming recipes/web_service",
     "retry a tool that timed out": "execution",
     "import an openai message history": "transcripts",
     "test without an api key": "testing recipes/pytest",

@@ -36,6 +36,10 @@ SEARCH_WORDS = {
         "overloaded switch provider another model vendor retry backup failover outage down"
     ),
     "finding_tools": "too many tools tool search hundreds large catalogue limit find",
+    "front_ends": (
+        "stream the answer to a browser web chat page react useChat AI SDK vercel AG-UI SSE "
+        "starlette fastapi server sent events websocket frontend user interface"
+    ),
     "hooks": (
         "policy guardrail approval approve ask person human in the loop permission reject "
         "edit arguments change cache budget middleware intercept before after redact audit"

@@ -45,6 +45,8 @@ extensions = [
     "reference_shape",
     "example_pages",
 ]
+# A type named `View` or `Result` may be that of several modules: the first one is linked.
+suppress_warnings = ["ref.python"]
 exclude_patterns = ["_build", "_extensions", "_static", "_templates"]
 templates_path = ["_templates"]
 myst_heading_anchors = 4

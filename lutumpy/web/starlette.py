@@ -48,6 +48,8 @@ except ImportError as missing:
 __all__ = ["FrontEnd", "Who", "chat_routes"]
 
 FrontEnd: TypeAlias = Literal["ai_sdk", "ag_ui", "sse"]
+"""What a stream may be for: the AI SDK, AG-UI, or a browser's own `EventSource`."""
+
 Who: TypeAlias = Callable[[Request, str], Awaitable[str]]
 """Who sends a request for a conversation; it raises `HTTPException` where they may not."""
 

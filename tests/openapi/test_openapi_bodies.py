@@ -180,7 +180,7 @@ def test_stripe_gets_its_lists_as_its_own_library_sends_them() -> None:
         "cancel_at_period_end": True,
     }
     request = sent_for("stripe", "PostSubscriptions", {"body": body})
-    # What `stripe` of PyPI 13 makes of these parameters, percent-encoded throughout.
+    # Lists numbered, percent-encoded throughout.
     assert (request.content or b"").decode().split("&") == [
         "customer=cus_1",
         "items%5B0%5D%5Bprice%5D=price_1",

@@ -252,6 +252,7 @@ def public_modules() -> list[str]:
     return [
         "lutumpy",
         *DOORS,
+        "lutumpy.web.starlette",
         *WRITING,
         *sorted(
             name

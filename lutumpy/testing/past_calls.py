@@ -19,13 +19,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from lutumpy import HandledTool, NeedsTools, ToolRoundPlan
 from lutumpy.models import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
+from lutumpy.plain.values import dataclass
 from lutumpy.testing.past_results import is_refused, told_by
 
 __all__ = ["CallDifference", "PastRound", "compare"]

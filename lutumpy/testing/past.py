@@ -26,7 +26,7 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import ToolHooks
 from lutumpy.models import AssistantTurn, Item, Message, ToolResults, Transcript
-from lutumpy.plain import json_values
+from lutumpy.plain import json_values, values
 from lutumpy.testing.past_calls import CallDifference, PastRound, compare
 from lutumpy.testing.past_results import PastResults
 
@@ -38,7 +38,7 @@ __all__ = ["CallDifference", "ForkedConversation", "PastConversation", "PastRoun
 Hooks: TypeAlias = "ToolHooks[Any] | Callable[[Any], Any] | None"
 
 
-@dataclass(frozen=True, slots=True)
+@values.dataclass(frozen=True, slots=True)
 class ForkedConversation:
     """What came of a conversation that went on from an earlier round.
 
@@ -81,6 +81,9 @@ class PastConversation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_items", tuple(self.session.transcript))
+
+    def __repr__(self) -> str:
+        return f"<PastConversation {len(self._items)} items, {len(self.rounds)} rounds>"
 
     @staticmethod
     def from_cassette(path: str | os.PathLike[str]) -> list[PastConversation]:

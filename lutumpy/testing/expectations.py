@@ -6,14 +6,14 @@ expect(session, called(Desk.refund, times=1), never_called(Desk.cancel_order))
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
 from lutumpy import LutumpyError, Selector, Session, Toolset
 from lutumpy.models import AssistantTurn, ResultStatus, ToolMetadata, ToolResults, Transcript
-from lutumpy.plain import json_values
+from lutumpy.plain import json_values, values
 from lutumpy.plain.preview import shorten
 
 __all__ = [
@@ -30,7 +30,7 @@ I = TypeVar("I", default=Any)
 _SHOWN = 100
 
 
-@dataclass(frozen=True)
+@values.dataclass(frozen=True, slots=True)
 class SessionCall(Generic[I]):
     """A call of a conversation, with what became of it.
 
@@ -122,7 +122,7 @@ class Expectation(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@values.dataclass(frozen=True, slots=True)
 class _Called(Generic[I]):
     selector: Selector[Any, I, Any]
     times: int | None

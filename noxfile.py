@@ -42,7 +42,7 @@ LIBRARY = (
 ).split()
 CONVENIENCES = (
     "__init__ __main__ budget cli demo durable execution local loops mcp openapi otel page "
-    "provider_tools testing text_tools tool_doctor toolclad"
+    "provider_tools testing text_tools tool_doctor toolclad web"
 ).split()
 
 

@@ -97,7 +97,11 @@ def run(word: Annotated[str, "What."], *, many: int | None = 2, {parameter}) -> 
 
 
 def test_what_can_not_be_evaluated_of_what_the_model_sees_is_refused(tmp_path: Path) -> None:
-    for parameter, error in (("Engine", "Engine"), ("Key | None", "Key"), ("list[Later]", "Later")):
+    for parameter, error in (
+        ("Engine", "Engine"),
+        ("Key | None", "Key"),
+        ("list[Tomorrow]", "Tomorrow"),
+    ):
         for source in (
             f"def run(word: {parameter}) -> str:\n    'Run.'\n",
             f"def run(word: str) -> {parameter}:\n    'Run.'\n",

@@ -42,6 +42,8 @@ Json = dict[str, Any]
 REQUESTS = 25
 SEED = random.randrange(10**9) if PROFILE == "thorough" else 0
 
+pytestmark = pytest.mark.scaled
+
 
 @tool_fn
 def look(key: str) -> str:

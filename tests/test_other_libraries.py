@@ -16,11 +16,14 @@ def blocks(page: Path) -> list[str]:
     return BLOCK.findall(page.read_text())
 
 
-def test_three_pages_show_code_that_is_not_run() -> None:
+def test_few_pages_show_code_that_is_not_run() -> None:
     assert {page.name for page in DOCS.rglob("*.md") if blocks(page)} == {
+        "cassettes.md",  # a test of a reader's own, with the plugin's fixture
         "engines.md",
+        "evals.md",  # pydantic-evals; the session `evals` runs it
         "local.md",
         "migration.md",
+        "telemetry.md",  # exporters
     }
 
 

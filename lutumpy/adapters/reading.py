@@ -169,7 +169,7 @@ class HistoryReading:
         failures: list[FailureKey] = [
             failure_key(call.name, call.arguments)
             for call, answer in zip(calls, answers, strict=True)
-            if answer.status in ("error", "rejected")
+            if answer.status not in ("ok", "promised")
         ]
         answered = ToolResults(tuple(answers), self.verbatim(result_entries)) if answers else None
         self._transcript.append_turn(turn, answered, failures)

@@ -13,7 +13,7 @@ from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.request_options import request_options
-from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import (
     Fields,
     add_extra,
@@ -47,6 +47,7 @@ from lutumpy.plain.json_values import (
 )
 
 __all__ = [
+    "NO_REWRITES",
     "SEARCH_CALL",
     "Entry",
     "Fields",

@@ -209,7 +209,7 @@ class Transcript(ItemStore):
         failures = [
             (failure_key(call.name, call.arguments), 1)
             for call, result in answered
-            if counted and result.status in ("error", "rejected")
+            if counted and result.status not in ("ok", "promised")
         ]
         draft = Draft(self._state)
         draft.add(messages)
@@ -481,7 +481,7 @@ class Transcript(ItemStore):
                 failed = [
                     failure_key(call.name, call.arguments)
                     for call, result in zip(calls, item.results, strict=True)
-                    if result.status in ("error", "rejected")
+                    if result.status not in ("ok", "promised")
                 ]
                 self.append_turn(turn, item, failed)
             elif isinstance(item, Message):

@@ -42,7 +42,7 @@ def make_result(result: ToolResult, definition: ToolDef) -> CallToolResult:
     """A result of a call as the client gets it."""
     if result.output_error is not None:
         return failed_result(_UNUSABLE)
-    is_error = result.status in ("error", "rejected")
+    is_error = result.status not in ("ok", "promised")
     blocks = list(make_blocks(result.content))
     if is_error or sent_output_schema(definition) is None:
         return CallToolResult(content=blocks, is_error=is_error)

@@ -83,7 +83,9 @@ class ToolRoundPlan(OpenRound[C_co]):
             self.rejected = tuple([d for d in decided if isinstance(d, RejectedToolCall)])
         super().__init__(answer, issues, states, runs, approvals)
         self.pending = tuple(pending)
-        self.held = tuple([call for call in held if type(call) is not ApprovalRequest])
+        self.held = ()
+        if held:  # before Python 3.12, a comprehension is a function that is entered
+            self.held = tuple([call for call in held if type(call) is not ApprovalRequest])
 
     @staticmethod
     def resume(

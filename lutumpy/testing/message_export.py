@@ -68,7 +68,7 @@ def _result(result: Any) -> dict[str, Any]:
         "function": result.name,
         "content": result.text,
     }
-    if result.status in ("error", "rejected"):
+    if result.status not in ("ok", "promised"):
         kind = "unknown" if result.status == "error" else "approval"
         message["error"] = {"type": kind, "message": result.text}
     return message

@@ -72,7 +72,9 @@ def locate(
         found = [
             target
             for target in found
-            if target.server.claims(headers) or _begins_like(target.server, bare)
+            if target.server.claims(headers)
+            or _begins_like(target.server, bare)
+            or _begins_like(target.server, path)
         ]
     if found:
         # Of two APIs with one path, one may not take the method.

@@ -38,8 +38,9 @@ class Probe:
 
     def __new__(cls, session: Session, *checks: ProbeCheck, stop: bool = True) -> Probe:
         """One whose hook is async where a check is."""
-        kind = _AsyncProbe if cls is Probe and any(map(is_async, checks)) else cls
-        return super().__new__(kind)
+        kind: Any = _AsyncProbe if cls is Probe and any(map(is_async, checks)) else cls
+        made: Probe = super().__new__(kind)
+        return made
 
     def __init__(self, session: Session, *checks: ProbeCheck, stop: bool = True) -> None:
         self._session = session

@@ -80,7 +80,7 @@ class ResultForm:
             "plain_id": _NOT_PLAIN.sub("_", head.call_id),
             "plain_name": _NOT_PLAIN.sub("_", head.name),
             "index": str(head.index),
-            "failed": "true" if head.status in ("error", "rejected") else "null",
+            "failed": "true" if head.status not in ("ok", "promised") else "null",
         }
         return _PLACE.sub(lambda found: values[found.group(1)], text)
 

@@ -51,17 +51,11 @@ __all__ = ["AGUIStream", "ag_ui_messages"]
 
 Event = dict[str, Any]
 
-APPROVAL_SCHEMA: Mapping[str, JsonValue] = {
-    "type": "object",
-    "properties": {
-        "approved": {"type": "boolean"},
-        "input": {"type": "object"},
-        "reason": {"type": "string"},
-    },
-    "required": ["approved"],
-    "additionalProperties": False,
+_ANSWER: Mapping[str, JsonValue] = {
+    "approved": {"type": "boolean"},
+    "input": {"type": "object"},
+    "reason": {"type": "string"},
 }
-"""What the answer to an interrupt looks like (rule W9); `input` is one that is edited."""
 
 
 class AGUIStream:
@@ -377,8 +371,13 @@ def _result(call: CallPart) -> str:
 
 
 def _response_schema(call: CallPart) -> dict[str, JsonValue]:
-    """What an answer looks like; an edited input is one of the tool."""
-    properties = dict(APPROVAL_SCHEMA["properties"])  # type: ignore[arg-type]
+    """What the answer to an interrupt looks like (rule W9); an edited input is one of the tool."""
+    properties: dict[str, JsonValue] = {**_ANSWER}
     if call.schema:
         properties["input"] = dict(call.schema)
-    return {**APPROVAL_SCHEMA, "properties": properties}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["approved"],
+        "additionalProperties": False,
+    }

@@ -39,11 +39,11 @@ try:
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
-except ImportError as missing:
+except ImportError as _missing:
     raise ImportError(
         'lutumpy.web.starlette needs starlette; install it with: python -m pip install ".[web]" '
         "(in a clone)"
-    ) from missing
+    ) from _missing
 
 __all__ = ["FrontEnd", "Who", "chat_routes"]
 

@@ -176,7 +176,7 @@ def test_outputs_whose_calls_the_server_holds_need_to_be_told_of() -> None:
 def test_dumps_of_the_first_version_load_and_broken_ones_do_not_R4() -> None:
     session = Session(Transcript.from_messages("openai_chat", [USER, calling("a"), tool("a")]))
     data = session.dump()
-    assert data["version"] == 3
+    assert data["version"] == 4
     old = {
         **data,
         "version": 1,
@@ -194,8 +194,8 @@ def test_dumps_of_the_first_version_load_and_broken_ones_do_not_R4() -> None:
         items = [{**data["items"][0], "verbatim": broken}]
         with pytest.raises(TranscriptError, match=r"items\[0\]"):
             Session.load({**data, "items": items})
-    with pytest.raises(TranscriptError, match="this release reads 1 and 2 and 3"):
-        Session.load({**data, "version": 4})
+    with pytest.raises(TranscriptError, match="this release reads 1 and 2 and 3 and 4"):
+        Session.load({**data, "version": 5})
 
 
 @pytest.mark.parametrize("api", ["anthropic_messages", "bedrock_converse"])

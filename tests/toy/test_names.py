@@ -18,7 +18,8 @@ def _is_home(path: Path) -> bool:
     parts = path.relative_to(PACKAGE).parts
     if parts[0] in ROOMS:
         return len(parts) > 2
-    if parts[:2] == ("demo", "providers"):
+    # A vendor's own tools are spoken by its APIs alone.
+    if parts[:2] == ("demo", "providers") or parts[0] == "provider_tools":
         return True
     return parts == ("apis.py",) or (parts[0] == "testing" and parts[-1].startswith("render_"))
 

@@ -481,7 +481,7 @@ class MessagesEncoder:
         for result in results.results:
             toolset = self._toolsets.get(result.call_id) if result.kind == TOOLSET_KIND else None
             content: str | list[dict[str, Any]]
-            if result.status in ("error", "rejected"):
+            if result.status not in ("ok", "promised"):
                 content = text_of_failure(result)
             elif isinstance(result.content, str):
                 content = result.content if result.content.strip() else ""

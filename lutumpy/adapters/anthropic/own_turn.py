@@ -96,7 +96,7 @@ def result_block(
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id}
     if toolset is not None:
         block["toolset_name"] = toolset
-    if result.status in ("error", "rejected"):
+    if result.status not in ("ok", "promised"):
         block["is_error"] = True
     if content:
         block["content"] = content

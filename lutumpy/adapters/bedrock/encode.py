@@ -448,7 +448,7 @@ class ConverseEncoder:
         else:
             content = [b for part in result.content for b in part_blocks(part, "result")]
         written: dict[str, Any] = {"toolUseId": self._ids(result.call_id), "content": content}
-        if result.status in ("error", "rejected"):
+        if result.status not in ("ok", "promised"):
             # "cannot be empty when status value is error"
             written["content"] = content or text_blocks(
                 [f"{result.name or 'tool'}: {result.status}"]

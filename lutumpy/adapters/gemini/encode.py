@@ -408,7 +408,7 @@ class GeminiEncoder:
                 else:
                     texts.append(part.text if isinstance(part, TextPart) else describe(part))
         text = "\n".join(texts)
-        if result.status in ("error", "rejected"):
+        if result.status not in ("ok", "promised"):
             response = {"error": text if text.strip() else f"{result.name or 'tool'}: failed"}
         else:
             # A text, though it may be JSON: numbers of an object would be rounded on the way.

@@ -7,9 +7,9 @@ from typing import Any
 
 from lutumpy.adapters.ollama.encode import encoder_of
 from lutumpy.adapters.ollama.offer import check_choice, tool_array
-from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
+from lutumpy.adapters.writing import NO_REWRITES, RequestRecord
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import InvalidToolConstraints

@@ -43,7 +43,7 @@ def output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
         elif len(output) > MAX_TEXT_PART:
             output = cut_output(output)
         return {"type": f"{word}_call_output", "call_id": call_id, "output": output}
-    failed = result.status in ("error", "rejected")
+    failed = result.status not in ("ok", "promised")
     text = cut_output(result.text)
     if kind == "mcp_approval_request":
         # Only the one text that approves a call approves it; whatever else stands here, as the

@@ -51,6 +51,7 @@ Rewrites: TypeAlias = "frozenset[tuple[str, int]]"
 """Which changes an encoder has made to entries that were sent before, each with its place."""
 
 NO_REWRITES: Rewrites = frozenset()
+"""No entry of a history is written again in a new place."""
 
 SentRequest: TypeAlias = "tuple[Mapping[str, Any], Rewrites, int, tuple[bytes, ...]]"
 """As much of an answered request as tells whether a later one begins with it (rule PB20): what

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -335,9 +336,10 @@ class LocalServer:
 
 
 def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | None:
-    """Why the start failed, in plain words; `None` if llama.cpp's log doesn't tell."""
+    """Why the start failed, in plain words; `None` if nothing tells."""
     log = "\n".join(error.log)
-    if "couldn't bind" in log:
+    # A process that ends at once may take its last lines along, so the port is asked as well.
+    if "couldn't bind" in log or _is_taken(port):
         return (
             f"port {port} can't be listened on, as when it is taken: give another one, or 0 for a "
             "free one"
@@ -346,6 +348,16 @@ def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | No
     if found:
         return f"llama.cpp can't load {path}: {said.partition(chr(10))[0].strip()}"
     return None
+
+
+def _is_taken(port: int) -> bool:
+    if not port:
+        return False
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return False
+    except OSError:
+        return True
 
 
 def _check_file(path: Path) -> None:

@@ -4,6 +4,7 @@ SDKs.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from toolkit import WeatherTools
 
 from lutumpy import AdapterError, Session, Usage
 from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.token_counting import read_count
 from lutumpy.apis import api_names
 from lutumpy.budget import Budget
 from lutumpy.errors import NotSupportedError
@@ -132,3 +134,17 @@ async def test_a_budget_sets_aside_what_the_provider_counts_B5_B7() -> None:
             ]
             assert budget.spent.requests == 2
             assert budget.spent.usage.total_tokens == 28
+
+
+async def test_what_goes_wrong_otherwise_than_not_found_is_an_error() -> None:
+    api = "openai_responses"
+    with serve([]) as server:
+        url = server.url
+    async with model_at(api, url) as llm:  # nobody listens any more
+        with pytest.raises(AdapterError):
+            await llm.recover_usage("resp_1")
+    with sync_model_at(api, url) as llm, pytest.raises(AdapterError):
+        llm.recover_usage_sync("resp_1")
+    reply: Any = SimpleNamespace(content=b'{"input_tokens": "many"}')
+    with pytest.raises(AdapterError, match="the count of tokens has no number"):
+        read_count(api, reply)

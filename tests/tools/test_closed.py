@@ -30,6 +30,7 @@ from lutumpy import (
     tool_fn,
     tool_input,
 )
+from lutumpy.tools.closed import _ClosedCopy
 
 
 def toolset_of(declared: Any) -> type[Toolset]:
@@ -369,3 +370,17 @@ def test_a_value_of_a_structured_turn_follows_its_own_config_D10() -> None:
         ScriptedModel([Reply(text=json.dumps(TYPO))]), Order
     ).collect_sync()
     assert result.value == Order(title="Dune")
+
+
+def test_a_union_with_labels_and_an_unknown_reference_are_copied_as_they_are() -> None:
+    class Place(BaseModel):
+        name: str
+
+    place = Place.__pydantic_core_schema__
+    union = core_schema.union_schema([(place, "first"), core_schema.str_schema()])
+    closed: Any = _ClosedCopy(union).result
+    (labelled, label), text = closed["choices"]
+    assert (label, text["type"]) == ("first", "str")
+    assert labelled["schema"]["extra_behavior"] == "forbid"
+    unknown = core_schema.definition_reference_schema("elsewhere")
+    assert _ClosedCopy(unknown).result == unknown

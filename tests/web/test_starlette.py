@@ -84,7 +84,7 @@ async def serving(store: Any = None, script: Any = FULL, **options: Any) -> Asyn
     routes = chat_routes(loop, store, who=who, **options)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off")
+    config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"

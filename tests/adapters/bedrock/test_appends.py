@@ -21,6 +21,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.adapters.bedrock.carriers import without_reasoning
 from lutumpy.testing import Failure
 
 FABLE = "us.anthropic.claude-fable-5-2-v1:0"
@@ -205,3 +206,8 @@ def test_own_io_says_and_records_the_same_PB1() -> None:
         assert not isinstance(outcome, NeedsTools)
         own.push_user("go on")
     assert own.transcript.settings == session.transcript.settings
+
+
+def test_a_message_whose_content_is_no_list_has_no_reasoning_to_lose_PB8() -> None:
+    entry = b'{"role":"assistant","content":"text"}'
+    assert without_reasoning(entry) == entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from lutumpy.durable import StoredEvent
 from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
@@ -51,10 +52,10 @@ class EventSource:
             return ()
         is_end = isinstance(shown, (LoopEnded, RunWaits, RunFailed, RunStopped))
         self.ended = is_end and not superseded
-        dumped = dump_event(shown)
+        dumped: dict[str, Any] = dict(dump_event(shown))
         name = str(dumped.pop("event"))
         if name == "Delta":
-            name, dumped = str(dumped["kind"]), dict(dumped["values"])  # type: ignore[arg-type]
+            name, dumped = str(dumped["kind"]), dict(dumped["values"])
         place = {"task": stored.task, "round": stored.round, "at": stored.at.isoformat()}
         text = json.dumps(json_values.clean({**dumped, **place}), ensure_ascii=False)
         frame = f"id: {stored.seq}\nevent: {name}\ndata: {text}\n\n"

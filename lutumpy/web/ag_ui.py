@@ -260,15 +260,14 @@ class AGUIStream:
         """The calls that wait for a person."""
         return [
             {
-                "id": call.approval_id,
+                "id": part.approval_id,
                 "reason": "approval",
-                "message": call.question or f"May {call.tool} run?",
-                "toolCallId": call.call_id,
-                "responseSchema": _response_schema(call),
+                "message": part.question or f"May {part.tool} run?",
+                "toolCallId": part.call_id,
+                "responseSchema": _response_schema(part),
             }
             for part in self._parts()
-            for call in [part]
-            if isinstance(call, CallPart) and call.status == "held"
+            if isinstance(part, CallPart) and part.status == "held"
         ]
 
     # --- messages ----------------------------------------------------------------------------

@@ -233,13 +233,10 @@ class _Chat:
         settings = self._settings
         inbound = read_ai_sdk(await _read_body(request), media_types=settings.media_types)
         by = await self._who(request, inbound.scope)
-        past, after, message_id = await self._take(inbound, by)
+        past, after, task = await self._take(inbound, by)
         stream = AISDKStream(inbound.scope, show=settings.show, sdk=settings.sdk, after=after)
-        if message_id is None:
-            return self._respond(request, inbound.scope, stream, past, past.last_task)
-        return self._respond(
-            request, inbound.scope, stream, past, past.find(message_id)[0], message_id
-        )
+        awaited = None if inbound.message is None else inbound.message.id
+        return self._respond(request, inbound.scope, stream, past, task, awaited)
 
     async def stream(self, request: Request) -> Response:
         """The last task again, and what follows (rule W11)."""
@@ -275,10 +272,8 @@ class _Chat:
         inbound = read_ag_ui(await _read_body(request), media_types=settings.media_types)
         scope = inbound.scope
         by = await self._who(request, scope)
-        is_new = inbound.message is not None or bool(inbound.answers)
-        if inbound.message is not None and await self._is_known(scope, inbound.message):
-            is_new = False
-        past, after, _ = await self._take(inbound, by)
+        past, after, task = await self._take(inbound, by)
+        is_new = bool(inbound.answers) or (inbound.message is not None and task is None)
         after = after if is_new else past.last
         stream = AGUIStream(
             scope, inbound.run_id, show=settings.show, after=after, snapshot=not is_new
@@ -300,26 +295,27 @@ class _Chat:
 
     # --- what comes in -----------------------------------------------------------------------
 
-    async def _take(self, inbound: Inbound, by: str) -> tuple[_Past, int, str | None]:
+    async def _take(self, inbound: Inbound, by: str) -> tuple[_Past, int, int | None]:
         """Leave what came in the store, and let the conversation go on.
 
         Returns:
-            The log before that; behind which event the client goes on; and the id of its message.
+            The log before that; behind which event the client goes on; and the task that answers
+            it, `None` where that hasn't begun.
         """
         scope = inbound.scope
         if inbound.message is not None:
             past = await self._past_or_new(scope, by)
-            await self._push(scope, inbound.message, past)
-            is_known = past.find(inbound.message.id)[0] is not None
+            task, text = past.find(inbound.message.id)
+            await self._push(scope, inbound.message, text)
             self._runs.begin(scope)
-            return past, 0 if is_known else past.last, inbound.message.id
+            return past, past.last if task is None else 0, task
         past = await self._past(scope)
         if not inbound.answers:
             self._runs.begin(scope)
-            return past, past.last, None
+            return past, past.last, past.last_task
         await self._decide(scope, inbound.answers, past, by)
         self._runs.begin(scope)
-        return past, past.waits([answer.approval_id for answer in inbound.answers]), None
+        return past, past.waits([answer.approval_id for answer in inbound.answers]), past.last_task
 
     async def _past_or_new(self, scope: str, by: str) -> _Past:
         try:
@@ -330,15 +326,8 @@ class _Chat:
         await self._store.create(scope, self._settings.new_session(scope, by))
         return await self._past(scope)
 
-    async def _is_known(self, scope: str, message: NewMessage) -> bool:
-        try:
-            return (await self._past(scope)).find(message.id)[0] is not None
-        except StoreError:
-            return False
-
-    async def _push(self, scope: str, message: NewMessage, past: _Past) -> None:
-        """Push a message once; the same id with another content is refused (rule W15)."""
-        _, known = past.find(message.id)
+    async def _push(self, scope: str, message: NewMessage, known: str | None) -> None:
+        """Push a message once; the same id with another text than is known is refused (W15)."""
         if known is not None:
             if known != message.text:
                 raise WebError(409, "There is another message with this id.")

@@ -107,7 +107,7 @@ async def test_everything_is_listed_and_its_answers_are_read(
 ) -> None:
     with log_of(tmp_path) as log:
         async with McpTools(everything, name="Everything", errlog=log) as source:
-            assert source.skipped == {}
+            assert set(source.skipped) == {"simulate-research-query"}  # a task alone (rule MCP6)
             assert source.instructions
             assert check_tools(source.toolset).errors == ()
             echo = await run_call(source, "echo", '{"message": "hello"}')

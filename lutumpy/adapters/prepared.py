@@ -181,6 +181,8 @@ def prepare(
     prepared.encoder, prepared._transcript, prepared._record = encoder, transcript, record
     said = encoder.said
     in_force = said.in_force
+    if said.has_read and offering is not None:
+        said.adopt(offering)
     base = prepared.declared = said.base
     prepared.effort, prepared.output = said.effort, said.output
     settings: TurnSettings | None = None

@@ -22,13 +22,14 @@ every API, each of which spells changes in its own way (rules PB2 to PB9).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.core.bound_reasoning import BoundReasoning
-from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock
+from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock, Verbatim
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
@@ -47,6 +48,10 @@ __all__ = [
 
 ELSEWHERE = "elsewhere"
 """Stands for the API of a turn whose host has sealed parts of it: it is sent like another API's."""
+
+
+Remainder: TypeAlias = Callable[[bytes], "bytes | None"]
+"""What is left of an entry without the changes in it: `b""` for nothing; `None` if it has none."""
 
 
 class Carried(NamedTuple):
@@ -130,8 +135,10 @@ class SaidSettings:
         effort: The effort of the request's field.
         output: The output format of the request's field.
         headers: The beta names that the entries need.
+        has_read: Whether some of the tools were read from a history, as a request spelt them.
         pending: Entries that stand before the next answer, each with whether it changes settings.
         places: Which entries change settings.
+        remains: What stays of such an entry where it is taken out, by its place.
         reminders: Texts for the next turn alone.
         bound: The signed reasoning.
         turns: How many turns were encoded.
@@ -150,12 +157,14 @@ class SaidSettings:
         "declared",
         "destination",
         "effort",
+        "has_read",
         "headers",
         "host",
         "in_force",
         "output",
         "pending",
         "places",
+        "remains",
         "reminders",
         "rewrites",
         "spelling",
@@ -177,12 +186,14 @@ class SaidSettings:
         self.headers: dict[str, None] = {}
         self.pending: list[tuple[bytes, bool]] = []
         self.places: list[int] = []
+        self.remains: dict[int, bytes] = {}
         self.reminders: list[str] = []
         self.bound: BoundReasoning = BoundReasoning(spelling.bound_form)
         self.turns: int = 0
         self.unread: list[tuple[int, str, str]] = []
         self.rewrites: frozenset[tuple[str, int]] = frozenset()
         self._effort_is_said = False
+        self.has_read: bool = False
 
     def copy(self) -> SaidSettings:
         """An independent copy."""
@@ -193,9 +204,10 @@ class SaidSettings:
         twin.called = self.called.copy()
         twin.headers, twin.pending = self.headers.copy(), self.pending.copy()
         twin.places, twin.reminders = self.places.copy(), self.reminders.copy()
+        twin.remains = self.remains.copy()
         twin.bound, twin.turns = self.bound.copy(), self.turns
         twin.unread, twin.rewrites = self.unread.copy(), self.rewrites
-        twin._effort_is_said = self._effort_is_said
+        twin._effort_is_said, twin.has_read = self._effort_is_said, self.has_read
         return twin
 
     def carry(self, settings: TurnSettings) -> Carried | None:
@@ -280,7 +292,7 @@ class SaidSettings:
         self.rewrites |= {("start", self.turns)}
         if self.places:
             for place in self.places:
-                entries[place] = b""
+                entries[place] = self.remains.get(place, b"")
             self.bound.forget_from(self.places[0])
             self.places = []
 
@@ -296,6 +308,52 @@ class SaidSettings:
             self._effort_is_said = True
         if not self.spelling.says_output:
             self.output = self.in_force.output
+
+    def take_read(
+        self, original: Verbatim, entries: list[bytes], remainder: Remainder | None
+    ) -> None:
+        """Take what entries of a history say of settings; they are encoded next (rule PB18).
+
+        Args:
+            original: The entries.
+            entries: What is encoded so far.
+            remainder: Gives what is left of an entry without its changes; `None` where the entries
+                are another API's, so that the changes have to be said.
+        """
+        self.has_read = True
+        for place, settings in original.settings:
+            if place < 0 or remainder is None:
+                self.take(settings, entries)
+                if remainder is not None and self.pending:
+                    self.say_pending(entries)
+                continue
+            if self.base is None:
+                continue
+            self.add(NOTHING_TO_SAY, settings)
+            rest = remainder(original.entries[place])
+            if rest is not None:
+                self.places.append(len(entries) + place)
+                self.remains[len(entries) + place] = rest
+
+    def adopt(self, offering: ToolOffering) -> None:
+        """Take the tools of an offer for those of a history that are spelt like them: of a strict
+        tool, a history has the strict form of the schema alone.
+        """
+        from lutumpy.adapters.read_settings import is_spelt_alike  # few were read
+
+        known = self.in_force.tools
+        for spec in offering.specs:
+            before = known.get(spec.name)
+            if before is not None and is_spelt_alike(spec, before):
+                known[spec.name] = spec
+
+    def say_pending(self, entries: list[bytes]) -> None:
+        """Put the changes that wait among the entries."""
+        for entry, changes in self.pending:
+            if changes:
+                self.places.append(len(entries))
+            entries.append(entry)
+        self.pending = []
 
     def undeclared(self, settings: TurnSettings) -> list[ToolSpec]:
         """The tools of a change that no request of this conversation has declared yet, or none

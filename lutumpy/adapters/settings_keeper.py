@@ -23,6 +23,9 @@ class SettingsKeeper:
     def add(self, item: Item) -> None:
         if isinstance(item, AssistantTurn) and item.settings is not None:
             self.in_force.apply(item.settings)
+        if item.verbatim is not None:
+            for _, settings in item.verbatim.settings:
+                self.in_force.apply(settings)
 
     def copy(self) -> SettingsKeeper:
         twin = SettingsKeeper()

@@ -10,6 +10,13 @@ from __future__ import annotations
 from lutumpy.adapters.http_model import HttpModel
 from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
 from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.read_settings import (
+    ChangeReading,
+    ReadTool,
+    SettingsReader,
+    no_changes,
+    read_settings,
+)
 from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
 from lutumpy.adapters.replies import reply_object
 from lutumpy.adapters.request_options import request_options
@@ -49,14 +56,17 @@ from lutumpy.plain.json_values import (
 __all__ = [
     "NO_REWRITES",
     "SEARCH_CALL",
+    "ChangeReading",
     "Entry",
     "Fields",
     "HistoryReading",
     "HttpModel",
     "HttpTransport",
+    "ReadTool",
     "RequestDefaults",
     "RequestRecord",
     "SettingsInForce",
+    "SettingsReader",
     "StreamFormat",
     "UnknownCalls",
     "add_extra",
@@ -75,8 +85,10 @@ __all__ = [
     "history_list",
     "holds_non_finite",
     "image_part",
+    "no_changes",
     "parse_arguments",
     "raw_value",
+    "read_settings",
     "record_settings",
     "reply_object",
     "request_options",

@@ -43,6 +43,7 @@ from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
     from lutumpy.core.promises import Promise
+    from lutumpy.core.turn_settings import TurnSettings
 
 __all__ = [
     "WRONG",
@@ -193,6 +194,10 @@ def _dump_verbatim(item: Item) -> dict[str, Any]:
     }
     if verbatim.system:
         dumped["system"] = True
+    if verbatim.settings:
+        from lutumpy.core.dump_settings import dump_settings
+
+        dumped["settings"] = [[place, dump_settings(said)] for place, said in verbatim.settings]
     return {"verbatim": dumped}
 
 
@@ -209,7 +214,24 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
         )
     if not system and any(not isinstance(entry, dict) for entry in entries):
         raise TranscriptError("verbatim.entries holds something that is not an object")
-    return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system)
+    settings = _load_read_settings(dumped.get("settings"), len(entries))
+    return Verbatim(api, tuple([json_values.encode(entry) for entry in entries]), system, settings)
+
+
+def _load_read_settings(data: Any, entries: int) -> tuple[tuple[int, TurnSettings], ...]:
+    if data is None:
+        return ()
+    from lutumpy.core.dump_settings import load_settings  # few transcripts are read ones
+
+    found: list[tuple[int, TurnSettings]] = []
+    for pair in expect(data, list, "verbatim.settings"):
+        if len(expect(pair, list, "an entry of verbatim.settings")) != 2:
+            raise TranscriptError("an entry of verbatim.settings isn't a place and a record")
+        place = expect(pair[0], int, "a place in verbatim.settings")
+        if not -1 <= place < entries:
+            raise TranscriptError(f"verbatim.settings names the entry {place} of {entries}")
+        found.append((place, load_settings(pair[1])))
+    return tuple(found)
 
 
 def load_item(data: Mapping[str, Any]) -> Item:

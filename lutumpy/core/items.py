@@ -251,21 +251,21 @@ Block: TypeAlias = "TextBlock | ReasoningBlock | RefusalBlock | CallBlock | Opaq
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """The original entries of an item that was read from a history of one API, which gets them back
-    unchanged.
+    """The original entries of an item of a history, which its API gets back unchanged.
 
     Attributes:
         api: The API.
-        entries: JSON bytes of the entries: messages, or input items. Empty when the previous item's
-            entry already contains this one (results and a text in one message), or when the
-            provider holds it.
+        entries: JSON bytes of the entries: messages, or input items. Empty when the entry of the
+            previous item holds this one too, or the provider holds it.
         system: The single entry is the request's system field (`system`, `instructions`), not part
             of the history.
+        settings: What was in force (rule PB18), each with the index of its entry; -1 for none.
     """
 
     api: str
     entries: tuple[bytes, ...]
     system: bool = False
+    settings: tuple[tuple[int, TurnSettings], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,11 @@ class Transcript(ItemStore):
     def settings(self) -> tuple[TurnSettings, ...]:
         """What was in force, in order: first all of it, then what changed with later turns.
 
-        Each is the `settings` of the turn that answered it (rule PB1).
+        Each is of the turn that answered it (rule PB1), or was read from a history (rule PB18).
         """
-        return tuple([turn.settings for turn in self.turns() if turn.settings is not None])
+        from lutumpy.core.settings_records import records_of  # rarely asked for
+
+        return tuple(records_of(self))
 
     @property
     def revision(self) -> int:
@@ -78,6 +80,7 @@ class Transcript(ItemStore):
         server_held_prefix: bool | None = None,
         host: str | None = None,
         model: str | None = None,
+        tools: Sequence[Any] | None = None,
     ) -> Transcript:
         """Read a history that another program made; the transcript can be continued like any other.
 
@@ -99,6 +102,10 @@ class Transcript(ItemStore):
                 back to it alone. If omitted, the host isn't known: then it goes to any with the
                 same model.
             model: The model that said the answers.
+            tools: The request's `tools`. With them, what the history says of settings is read too:
+                the next request keeps these tools, and says only what is different. Those that the
+                provider runs are given with each request, as before. If omitted, a history that
+                changes tools which it doesn't define says nothing of what is in force.
 
         Raises:
             ValueError: `host` is neither a known name nor an address.
@@ -114,11 +121,13 @@ class Transcript(ItemStore):
 
             origin = TurnOrigin(api, None if host is None else host_name(host), model)
         read = serving(api, "reader")
-        transcript: Transcript = read(messages, system, server_held_prefix=server_held_prefix)
+        given: dict[str, Any] = {"server_held_prefix": server_held_prefix}
+        if tools is not None:
+            given["tools"] = tools
+        transcript: Transcript = read(messages, system, **given)
         if origin is not None:
             for turn in transcript.turns():
-                # Nobody else has seen these turns yet.
-                object.__setattr__(turn, "origin", origin)
+                object.__setattr__(turn, "origin", origin)  # nobody has seen these turns yet
         return transcript
 
     # --- additions --------------------------------------------------------------------------------

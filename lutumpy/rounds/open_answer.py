@@ -333,11 +333,12 @@ def _settle_behind(
         read_against: What its request was made from.
         length: How many items of that the request held.
     """
-    before = [item.settings for item in read_against[:length] if isinstance(item, AssistantTurn)]
-    behind = [item.settings for item in target.turns()]
-    if before == behind or (turn.settings is None and not any(before)):
-        return turn
+    from lutumpy.core.settings_records import records_of
     from lutumpy.core.turn_settings import TurnSettings, in_force_after, step_between
+
+    before, behind = records_of(read_against[:length]), records_of(target)
+    if before == behind or (turn.settings is None and not before):
+        return turn
 
     step = step_between(in_force_after(behind), in_force_after([*before, turn.settings]))
     if turn.settings is not None and turn.settings.reminders:

@@ -42,6 +42,7 @@ from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
 __all__ = [
     "ANTHROPIC_STRICT",
+    "DIALECTS",
     "OPENAI_STRICT",
     "Dialect",
     "StrictChange",
@@ -125,6 +126,9 @@ ANTHROPIC_STRICT = Dialect(
     formats=_FORMATS | {"uri"},
     min_items=frozenset({0, 1}),
 )
+
+DIALECTS: tuple[Dialect, ...] = (OPENAI_STRICT, ANTHROPIC_STRICT)
+"""All of them."""
 
 
 # Keywords that restrict nothing, so they may stand beside a reference and override what it says.

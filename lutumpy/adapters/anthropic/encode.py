@@ -168,6 +168,10 @@ class MessagesEncoder:
         return twin
 
     def add(self, item: Item) -> None:
+        if item.verbatim is not None and item.verbatim.settings:
+            from lutumpy.adapters.anthropic.read_changes import take_read  # few were read
+
+            take_read(self.said, item.verbatim, self.entries, self._as_blocks)
         if isinstance(item, Message):
             if item.ephemeral and self._reminds and is_reminder(item):
                 # It stands at the end of the request, and stays where it was said.
@@ -273,6 +277,10 @@ class MessagesEncoder:
             self.breakpoints += count_breakpoints(json_values.decode(self.system.read))
         else:
             self._add_original_entries(verbatim.entries, "user" if message.role == "user" else None)
+            if message.role == "system":
+                from lutumpy.adapters.anthropic.read_changes import note_headers  # few were read
+
+                note_headers(self.said, verbatim.entries)
 
     def _add_original_turn(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
         entries: Sequence[bytes] = verbatim.entries
@@ -352,11 +360,7 @@ class MessagesEncoder:
                 self.entries.append(encode_message("system", self._make_content(held)))
         if self.said.pending and last != "user":
             # A change stands before an answer, or at the end.
-            for pending, changes in self.said.pending:
-                if changes:
-                    self.said.places.append(len(self.entries))
-                self.entries.append(pending)
-            self.said.pending = []
+            self.said.say_pending(self.entries)
         self.entries.append(message)
         self._last = last
 

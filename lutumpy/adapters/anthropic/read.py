@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API, ContentReader
+from lutumpy.adapters.anthropic.read_changes import SETTINGS
 from lutumpy.adapters.block_reading import (
     BlockReaders,
     ResultContent,
@@ -21,6 +22,7 @@ from lutumpy.adapters.block_reading import (
     matcher_by_id,
     read_blocks,
 )
+from lutumpy.adapters.read_settings import read_settings
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -48,7 +50,7 @@ __all__ = ["read_messages"]
 
 
 def read_messages(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `messages` and `system`.
 
@@ -56,6 +58,7 @@ def read_messages(
         messages: JSON objects, or objects of the SDK.
         system: A text, or a list of text blocks.
         server_held_prefix: Changes nothing: a history whose start is in a thread can't be read.
+        tools: The request's `tools`, where they are known.
 
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.
@@ -65,9 +68,10 @@ def read_messages(
     if system is not None:
         history.add(_read_system(system))
     read_blocks(history, entries, _READERS)
-    if not history.refused:
-        return history.end(())
-    return history.end(anthropic.check_messages([entry.value for entry in entries]))
+    if history.refused:
+        return history.end(anthropic.check_messages([entry.value for entry in entries]))
+    transcript = history.end(())
+    return read_settings(transcript, tools, SETTINGS)
 
 
 def _read_system(system: Any) -> Message:

@@ -159,6 +159,11 @@ class ConverseEncoder:
         return twin
 
     def add(self, item: Item) -> None:
+        read = item.verbatim
+        if read is not None and read.settings:
+            from lutumpy.adapters.bedrock.read_changes import remainder  # few were read
+
+            self.said.take_read(read, self.entries, remainder if read.api == API else None)
         if isinstance(item, Message):
             if item.ephemeral and self._stable is None:
                 self._stable = self._position()
@@ -272,16 +277,9 @@ class ConverseEncoder:
             self._write(role, content)
         self._last = last
 
-    def _say_pending(self) -> None:
-        """Put what was said anew before the answer that follows."""
-        for message, _ in self.said.pending:
-            self.said.places.append(len(self.entries))
-            self.entries.append(message)
-        self.said.pending = []
-
     def _write(self, role: str, content: bytes) -> None:
         if role == "assistant" and self.said.pending:
-            self._say_pending()
+            self.said.say_pending(self.entries)
         self.entries.append(b'{"role":"%b","content":%b}' % (role.encode(), content))
         self._role, self._original = role, False
 
@@ -299,7 +297,7 @@ class ConverseEncoder:
 
     def _append_original(self, entries: Iterable[bytes], role: str, last: str) -> None:
         if role == "assistant" and self.said.pending:
-            self._say_pending()
+            self.said.say_pending(self.entries)
         for entry in entries:
             self.entries.append(entry)
             self._role, self._last, self._original = role, last, True
@@ -331,7 +329,8 @@ class ConverseEncoder:
         if verbatim.system:
             self._system_read = verbatim.entries[0]
         else:
-            role = "assistant" if message.role == "assistant" else "user"
+            # What follows a message of the system's is a message of its own.
+            role = message.role if message.role in ("assistant", "system") else "user"
             self._append_original(verbatim.entries, role, "user")
 
     # --- answers ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 from lutumpy.adapters.bedrock.blobs import with_base64
 from lutumpy.adapters.bedrock.decode import API, BlockReader, key_of
+from lutumpy.adapters.bedrock.read_changes import SETTINGS
 from lutumpy.adapters.block_reading import (
     BlockReaders,
     ResultContent,
@@ -18,6 +19,7 @@ from lutumpy.adapters.block_reading import (
     matcher_by_id,
     read_blocks,
 )
+from lutumpy.adapters.read_settings import read_settings
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -46,7 +48,7 @@ __all__ = ["read_converse"]
 
 
 def read_converse(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `messages` and `system`.
 
@@ -54,6 +56,7 @@ def read_converse(
         messages: JSON objects, or objects of the SDK.
         system: A text, or a list of text blocks.
         server_held_prefix: Changes nothing: a history whose start is in a thread can't be read.
+        tools: The `tools` of the request's `toolConfig`, where they are known.
 
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.
@@ -63,9 +66,10 @@ def read_converse(
     if system is not None:
         history.add(_read_system(system))
     read_blocks(history, entries, _READERS)
-    if not history.refused:
-        return history.end(())
-    return history.end(converse.check_messages([entry.value for entry in entries]))
+    if history.refused:
+        return history.end(converse.check_messages([entry.value for entry in entries]))
+    transcript = history.end(())
+    return read_settings(transcript, tools, SETTINGS)
 
 
 def _read_system(system: Any) -> Message:

@@ -139,6 +139,8 @@ class GeminiEncoder:
         return twin
 
     def add(self, item: Item) -> None:
+        if item.verbatim is not None and item.verbatim.settings:
+            self.said.take_read(item.verbatim, self.entries, None)
         if isinstance(item, Message):
             if item.ephemeral and self.permanent is None:
                 self.permanent = len(self.entries) + self._begins_with_model

@@ -22,6 +22,7 @@ from lutumpy.adapters.block_reading import (
     read_blocks,
 )
 from lutumpy.adapters.gemini.decode import API, PartReader
+from lutumpy.adapters.read_settings import ReadTool, SettingsReader, no_changes, read_settings
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -39,6 +40,7 @@ from lutumpy.core.items import (
     TextPart,
     Verbatim,
 )
+from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.plain.json_values import encode_text
@@ -51,7 +53,7 @@ __all__ = ["read_gemini"]
 
 
 def read_gemini(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `contents` and `systemInstruction`.
 
@@ -60,6 +62,7 @@ def read_gemini(
         system: A text, or a content.
         server_held_prefix: Changes nothing: a history whose start is in a cache can be read, but
             not one that begins with results.
+        tools: The request's `tools`, where they are known.
 
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.
@@ -69,9 +72,10 @@ def read_gemini(
     if system is not None:
         history.add(_read_system(system))
     read_blocks(history, entries, _READERS)
-    if not history.refused:
-        return history.end(())
-    return history.end(gemini.check_messages([entry.value for entry in entries]))
+    if history.refused:
+        return history.end(gemini.check_messages([entry.value for entry in entries]))
+    transcript = history.end(())
+    return transcript if tools is None else read_settings(transcript, tools, _SETTINGS)
 
 
 def _read_system(system: Any) -> Message:
@@ -216,3 +220,25 @@ _READERS = BlockReaders(
     names_of_result=("id", "name"),
     has_system=False,
 )
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+_WRITTEN = frozenset({"name", "description", "parametersJsonSchema"})
+
+
+def _read_tools(entry: Mapping[str, Any]) -> list[ReadTool]:
+    """The functions of one entry whose schemas are JSON Schema; `parameters` is another dialect."""
+    found: list[ReadTool] = []
+    for declared in _listed(field(entry, "functionDeclarations")):
+        name, described = declared.get("name"), declared.get("description")
+        schema = field(declared, "parametersJsonSchema")
+        if isinstance(name, str) and name and isinstance(schema, dict):
+            settings = {key: declared[key] for key in declared if key not in _WRITTEN}
+            text = described if isinstance(described, str) else ""
+            provider = {API: settings} if settings else None
+            found.append(ReadTool(ToolSpec(name, text, schema, None, provider)))
+    return found
+
+
+_SETTINGS = SettingsReader(_read_tools, (), no_changes)

@@ -87,6 +87,9 @@ class OllamaEncoder:
 
     def add(self, item: Item) -> None:
         before = len(self._messages)
+        if item.verbatim is not None:
+            for _, settings in item.verbatim.settings:
+                self.in_force.apply(settings)
         if isinstance(item, Message):
             if item.ephemeral and self.permanent is None:
                 self.permanent = before

@@ -6,12 +6,14 @@ and places (`rules/ollama/sequence.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.ollama.decode import API, MessageReader
+from lutumpy.adapters.read_settings import ReadTool, SettingsReader, no_changes, read_settings
 from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
 from lutumpy.core.items import AssistantTurn, Message, Part, ResultBlock, Role, TextPart
+from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import TranscriptError
 from lutumpy.plain.json_values import clean_text, encode_text
@@ -25,7 +27,7 @@ _ROLES: dict[str, Role] = {"system": "system", "user": "user"}
 
 
 def read_ollama(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `messages`.
 
@@ -33,6 +35,7 @@ def read_ollama(
         messages: JSON objects, or objects of Ollama's client.
         system: A system message to begin with, as text.
         server_held_prefix: Changes nothing: this API holds no histories.
+        tools: The request's `tools`, where they are known.
 
     Raises:
         TranscriptError: it is not a history, or a call has no result where it should be.
@@ -52,9 +55,10 @@ def read_ollama(
             end += 1
         _read_group(history, entries[index], entries[index + 1 : end])
         index = end
-    if not history.refused:
-        return history.end(())
-    return history.end(check_messages([entry.value for entry in entries]))
+    if history.refused:
+        return history.end(check_messages([entry.value for entry in entries]))
+    transcript = history.end(())
+    return transcript if tools is None else read_settings(transcript, tools, _SETTINGS)
 
 
 def _role_of(entry: Entry) -> Any:
@@ -138,3 +142,27 @@ def _read_parts(message: dict[str, Any]) -> list[Part]:
         kind = type_of_bytes(image) if isinstance(image, str) else None
         parts.append(image_part(f"data:{kind or 'image/png'};base64,{image}"))
     return parts
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+_WRITTEN = frozenset({"name", "description", "parameters"})
+
+
+def _read_tool(entry: Mapping[str, Any]) -> list[ReadTool]:
+    function = entry.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return []
+    described, schema = function.get("description"), function.get("parameters")
+    settings = {key: value for key, value in function.items() if key not in _WRITTEN}
+    spec = ToolSpec(
+        function["name"],
+        described if isinstance(described, str) else "",
+        schema if isinstance(schema, dict) else {"type": "object"},
+        None,
+        {API: settings} if settings else None,
+    )
+    return [ReadTool(spec)]
+
+
+_SETTINGS = SettingsReader(_read_tool, (), no_changes)

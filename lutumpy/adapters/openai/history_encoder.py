@@ -37,6 +37,7 @@ from lutumpy.core.items import (
     ResultBlock,
     TextBlock,
     ToolResults,
+    Verbatim,
 )
 from lutumpy.core.parts import cut_arguments, cut_text
 from lutumpy.core.tool_specs import SEARCH_CALL
@@ -136,8 +137,11 @@ class HistoryEncoder(ABC):
     def add(self, item: Item) -> None:
         """Encode the next item."""
         original = item.verbatim
-        if original is not None and original.api != self.api:
-            original = None  # another API's entries
+        if original is not None:
+            if original.settings:
+                self._take_read(original)
+            if original.api != self.api:
+                original = None  # another API's entries
         if type(item) is ToolResults:
             if original is None:
                 self._encode_results(item.results)
@@ -256,6 +260,11 @@ class HistoryEncoder(ABC):
         nothing is said of it.
         """
         self.in_force.apply(settings)
+
+    def _take_read(self, original: Verbatim) -> None:
+        """Take what entries of a history say of settings (rule PB18)."""
+        for _, settings in original.settings:
+            self._take_settings(settings)
 
     @abstractmethod
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:

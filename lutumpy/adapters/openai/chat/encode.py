@@ -38,7 +38,15 @@ from lutumpy.adapters.openai.history_encoder import (
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.adapters.said_settings import SaidSettings
-from lutumpy.core.items import AssistantTurn, CallBlock, Message, Part, ResultBlock, TextPart
+from lutumpy.core.items import (
+    AssistantTurn,
+    CallBlock,
+    Message,
+    Part,
+    ResultBlock,
+    TextPart,
+    Verbatim,
+)
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -105,6 +113,10 @@ class ChatEncoder(HistoryEncoder):
             twin.said = self.said.copy()
             twin.in_force = twin.said.in_force
         return twin
+
+    def _take_read(self, original: Verbatim) -> None:
+        self.said.has_read = True
+        super()._take_read(original)
 
     def _take_settings(self, settings: TurnSettings) -> None:
         if self._narrows:

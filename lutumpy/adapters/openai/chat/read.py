@@ -18,12 +18,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.openai.chat.decode import decode_chat
 from lutumpy.adapters.openai.chat.encode import API
+from lutumpy.adapters.openai.read_tools import read_function, read_text_tool
 from lutumpy.adapters.openai.reply_fields import mapping
+from lutumpy.adapters.read_settings import ReadTool, SettingsReader, no_changes, read_settings
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -41,11 +44,12 @@ from lutumpy.rules.openai.chat import messages as chat
 
 __all__ = ["read_chat"]
 
+_WRITTEN = frozenset({"name", "description", "parameters", "strict"})
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user"}
 
 
 def read_chat(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `messages`.
 
@@ -53,6 +57,7 @@ def read_chat(
         messages: JSON objects, or objects of the SDK.
         system: A system message to begin with, as text.
         server_held_prefix: Changes nothing: this API holds no histories.
+        tools: The request's `tools`, where they are known.
 
     Raises:
         TranscriptError: it is not a history, or a call has no result where it should be.
@@ -69,9 +74,10 @@ def read_chat(
     for entry in entries:
         reading.take(entry)
     reading.end()
-    if not history.refused:
-        return history.end(())
-    return history.end(chat.check_messages([entry.value for entry in entries]))
+    if history.refused:
+        return history.end(chat.check_messages([entry.value for entry in entries]))
+    transcript = history.end(())
+    return transcript if tools is None else read_settings(transcript, tools, _SETTINGS)
 
 
 class _ChatReading:
@@ -242,3 +248,20 @@ def _read_part(part: Any) -> Part | None:
             return file_at(file["file_data"], file.get("filename"))
         return left_out("file", file.get("filename") or file.get("file_id"))
     return left_out(kind)
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+def _read_tool(entry: Mapping[str, Any]) -> list[ReadTool]:
+    """A tool that a program answers."""
+    function, custom = mapping(entry.get("function")), mapping(entry.get("custom"))
+    spec = None
+    if function:
+        spec = read_function(function, API, _WRITTEN)
+    elif custom:
+        spec = read_text_tool(custom, mapping(custom.get("format")).get("grammar"))
+    return [] if spec is None else [ReadTool(spec)]
+
+
+_SETTINGS = SettingsReader(_read_tool, (), no_changes)

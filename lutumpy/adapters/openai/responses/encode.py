@@ -38,6 +38,7 @@ from lutumpy.core.items import (
     Message,
     ResultBlock,
     TextPart,
+    Verbatim,
 )
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
@@ -148,10 +149,17 @@ class ResponsesEncoder(HistoryEncoder):
             self.in_force.apply(settings)
             return
         said.take(settings, self.entries)
-        for entry, _ in said.pending:
-            said.places.append(len(self.entries))
-            self.entries.append(entry)
-        said.pending = []
+        if said.pending:
+            said.say_pending(self.entries)
+
+    def _take_read(self, original: Verbatim) -> None:
+        if not self._says_changes or original.api != API:
+            super()._take_read(original)
+            return
+        from lutumpy.adapters.openai.responses.read_changes import remainder  # few were read
+
+        self.said.turns = self.turns
+        self.said.take_read(original, self.entries, remainder)
 
     def _takes_reminder(self, message: Message) -> bool:
         is_system = message.role in ("system", "developer") and message.verbatim is None

@@ -28,7 +28,9 @@ from typing import Any
 from lutumpy.adapters.openai.reply_fields import mapping, text
 from lutumpy.adapters.openai.responses.decode import OutputReading
 from lutumpy.adapters.openai.responses.encode import API
+from lutumpy.adapters.openai.responses.read_changes import SETTINGS
 from lutumpy.adapters.openai.responses.read_content import read_parts, read_result, text_parts
+from lutumpy.adapters.read_settings import read_settings
 from lutumpy.adapters.reading import (
     Entry,
     HistoryReading,
@@ -77,11 +79,11 @@ _OUTPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _CALL_TYPES = {"function": "function_call", "custom": "custom_tool_call"}
 # Items of the application that are neither messages nor outputs; other APIs get nothing of them.
-_APPLICATION_ITEMS = frozenset({"additional_tools", "compaction_trigger"})
+_APPLICATION_ITEMS = frozenset({"additional_tools", "compaction_trigger", "configuration_update"})
 
 
 def read_responses(
-    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None
+    messages: Any, system: Any = None, *, server_held_prefix: bool | None = None, tools: Any = None
 ) -> Transcript:
     """The transcript of a request's `input`.
 
@@ -91,6 +93,7 @@ def read_responses(
         server_held_prefix: The server holds the start of the conversation
             (`previous_response_id`, `conversation`), so outputs may answer calls that are not here.
             If `None`, an input that consists of outputs only is taken for such a one.
+        tools: The request's `tools`, where they are known.
 
     Raises:
         TranscriptError: it is not a history, or a call has no output, or an output no call.
@@ -114,10 +117,11 @@ def read_responses(
     for entry in entries:
         reading.take(entry)
     reading.end()
-    if not history.refused:
-        return history.end(())
-    items = [entry.value for entry in entries]
-    return history.end(responses.check_messages(items, server_held_prefix=held))
+    if history.refused:
+        items = [entry.value for entry in entries]
+        return history.end(responses.check_messages(items, server_held_prefix=held))
+    transcript = history.end(())
+    return read_settings(transcript, tools, SETTINGS)
 
 
 def _answered_strangers(entries: Sequence[Entry]) -> frozenset[tuple[str, str]]:

@@ -9,6 +9,7 @@ from lutumpy.errors import Problem
 
 __all__ = [
     "CACHED_PREFIX",
+    "CHANGE_IS_LEFT",
     "CUTTING_IS_LEFT",
     "ENCODING",
     "FILES_ARE_LEFT",
@@ -56,6 +57,11 @@ FILES_ARE_LEFT = "files that have to be converted first"
 
 ONLY_MESSAGE_IS_LEFT = "the only message, if it is empty"
 """What is left of messages without content."""
+
+CHANGE_IS_LEFT = (
+    "only the program knows what it meant to change; what is taken away here may cost the signed "
+    "reasoning behind it"
+)
 
 CUTTING_IS_LEFT = "only the program knows what may be cut"
 """Why nothing is done about what is too long."""

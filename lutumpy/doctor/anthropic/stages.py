@@ -50,6 +50,7 @@ from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.mending import replace_characters
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
+    CHANGE_IS_LEFT,
     CUTTING_IS_LEFT,
     FILES_ARE_LEFT,
     LIST_IS_LEFT,
@@ -112,11 +113,6 @@ _ORDER = (
 )
 # Whichever rule a message of another API breaks first, no host of this one can read it.
 _CONVERT = for_any_certainty("conversion", conversion_to(SPELLING))
-_CHANGE_IS_LEFT = (
-    "only the program knows what it meant to change; what is taken away here may cost the signed "
-    "reasoning behind it"
-)
-
 _MENDINGS: Mapping[str, Mending] = {
     "anthropic.nesting": NESTING,
     # A refusal is always sure here.
@@ -205,14 +201,14 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.system_position": Mending(
         all_at_once("system positions", move_system), repairs=("move_message",)
     ),
-    "anthropic.clear_at": Mending(left=_CHANGE_IS_LEFT),
-    "anthropic.message_effort": Mending(left=_CHANGE_IS_LEFT),
-    "anthropic.tool_change": Mending(left=_CHANGE_IS_LEFT),
-    "anthropic.tool_change_position": Mending(left=_CHANGE_IS_LEFT),
-    "anthropic.tool_change_paused": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.clear_at": Mending(left=CHANGE_IS_LEFT),
+    "anthropic.message_effort": Mending(left=CHANGE_IS_LEFT),
+    "anthropic.tool_change": Mending(left=CHANGE_IS_LEFT),
+    "anthropic.tool_change_position": Mending(left=CHANGE_IS_LEFT),
+    "anthropic.tool_change_paused": Mending(left=CHANGE_IS_LEFT),
     "anthropic.tool_reference_unresolved": Mending(left=REQUEST_IS_LEFT),
     "anthropic.tool_name_conflict": Mending(left=REQUEST_IS_LEFT),
-    "anthropic.withdrawn_tool": Mending(left=_CHANGE_IS_LEFT),
+    "anthropic.withdrawn_tool": Mending(left=CHANGE_IS_LEFT),
     "anthropic.block_role": Mending(
         all_at_once("shown", move_shown),
         CALLS.speakers,

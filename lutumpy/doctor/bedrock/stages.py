@@ -50,6 +50,7 @@ from lutumpy.doctor.catalogue import (
 from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
+    CHANGE_IS_LEFT,
     ENCODING,
     FILES_ARE_LEFT,
     LIST_IS_LEFT,
@@ -265,6 +266,9 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "converse.tool_config": Mending(left=_REQUEST_IS_LEFT),
     "converse.tool_declared": Mending(left=_REQUEST_IS_LEFT),
+    "converse.tool_reference": Mending(left=_REQUEST_IS_LEFT),
+    "converse.tool_change_position": Mending(left=CHANGE_IS_LEFT),
+    "converse.withdrawn_tool": Mending(left=CHANGE_IS_LEFT),
     "converse.reasoning_bound": REASONING_BOUND,
     "converse.cached_prefix": CACHED_PREFIX,
 }

@@ -246,6 +246,13 @@ RULES: Mapping[str, Rule] = rules_by_id(
         ("discouraged",),
         vendor_only=True,
     ),
+    Rule("converse.tool_reference", "A change of tools names one that is declared", ("some",)),
+    Rule(
+        "converse.tool_change_position",
+        "A change of tools follows a message of the user's",
+        ("some",),
+    ),
+    Rule("converse.withdrawn_tool", "No tool is called that was withdrawn before", ("some",)),
     Rule(
         "converse.reasoning_bound",
         "Signed reasoning stands behind what it was signed over (with `before=`)",

@@ -12,6 +12,7 @@ from typing import Any
 
 from lutumpy.rules.bedrock.blocks import check_block, check_system
 from lutumpy.rules.bedrock.catalogue import is_vendor_only
+from lutumpy.rules.bedrock.changes import check_changes
 from lutumpy.rules.bedrock.kinds import array, number, structure, text
 from lutumpy.rules.bedrock.limits import (
     MAX_CACHE_POINTS,
@@ -109,6 +110,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     if config is None and holds_calls(messages):
         found.append(refusal("converse.tool_config", "toolConfig", NO_TOOL_CONFIG))
     found += _check_cache_points(messages, body.get("system"), mapping(config) or {})
+    found += check_changes(messages, tool_names(items((mapping(config) or {}).get("tools"))))
     return for_compatible_host(found, is_vendor_only) if compatible else found
 
 
@@ -134,6 +136,7 @@ def check_messages(
     """
     found = _check_history(messages, model, thinking) + check_system(system)
     found += _check_cache_points(messages, system, {"tools": tools})
+    found += check_changes(messages, None if tools is None else tool_names(tools))
     if tools is not None:
         found += undeclared("converse.tool_declared", _calls_in(messages), tool_names(tools))
         if not tools and holds_calls(messages):

@@ -16,6 +16,7 @@ from lutumpy.rules.bedrock.models import (
     is_claude,
     keeps_results_alone,
     takes_neighbours,
+    takes_system_messages,
 )
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.bedrock.wire import WIRE
@@ -72,8 +73,9 @@ def check_sequence(
 
 def _check_speakers(turns: list[Turn], model: str | None) -> list[Problem]:
     found: list[Problem] = []
+    takes_system = takes_system_messages(model)
     for message in turns:
-        if message.role == "system":
+        if message.role == "system" and not takes_system:
             what = f"{message.where}: this model may take no system messages"
             found.append(refusal("converse.system_role", f"{message.where}.role", what, "some"))
     speaking = [message for message in turns if message.role in ("user", "assistant")]

@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+from lutumpy.cli.comparing import (
+    BeforeOption,
+    OriginModelOption,
+    OriginOption,
+    compared,
+    read_before,
+)
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import (
     CERTAINTIES,
@@ -36,6 +43,9 @@ def check(
             "--strict", help="What only some hosts refuse, and what is discouraged, counts as well."
         ),
     ] = False,
+    before: BeforeOption = None,
+    origin: OriginOption = None,
+    origin_model: OriginModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find what a provider would refuse.
@@ -45,7 +55,8 @@ def check(
     """
     output = Output(as_json=as_json)
     tally: Counter[str] = Counter()
-    for entry in documents(files, output, api, host):
+    earlier = read_before(before, output, api, host)
+    for entry in compared(documents(files, output, api, host), earlier, origin, origin_model):
         if isinstance(entry, Unreadable):
             tally["unreadable"] += 1
             report_unreadable(output, entry)

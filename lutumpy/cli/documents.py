@@ -36,6 +36,7 @@ from lutumpy.cli.recognition import (
     is_message,
 )
 from lutumpy.doctor import host_name, is_compatible
+from lutumpy.models import TurnOrigin
 from lutumpy.rules.shape import RequestShape
 
 __all__ = [
@@ -99,6 +100,8 @@ class Document:
         compatible: The request went to another host than the vendor's, which may take what the
             vendor refuses.
         host: The host that it went to, by its name or address; `None` where it isn't known.
+        before: The body of the request before it, where that was given.
+        origin: Who said the turns of the model, where that was given.
         session: The session of a dump, else `None`.
         decisions: What hooks decided, as `ToolRoundPlan.decisions()` gives it, where the file has
             it under `decisions`.
@@ -113,6 +116,8 @@ class Document:
     status: int | None = None
     compatible: bool = False
     host: str | None = None
+    before: Mapping[str, Any] | None = None
+    origin: TurnOrigin | None = None
     session: Session | None = None
     decisions: tuple[Mapping[str, Any], ...] = ()
 

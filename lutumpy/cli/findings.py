@@ -65,6 +65,8 @@ def doctor_options(document: Document) -> dict[str, Any]:
         "thinking": kind if isinstance(kind, str) else None,
         "compatible": document.compatible,
         "host": document.host,
+        "origin": document.origin,
+        "before": document.before,
     }
 
 

@@ -9,7 +9,16 @@ import typer
 from lutumpy.apis import api_names
 from lutumpy.doctor import host_name
 
-__all__ = ["API_NAMES", "ApiOption", "Files", "HostOption", "JsonOption", "OutOption", "check_api"]
+__all__ = [
+    "API_NAMES",
+    "ApiOption",
+    "Files",
+    "HostOption",
+    "JsonOption",
+    "OutOption",
+    "check_api",
+    "check_host",
+]
 
 API_NAMES = f"[{'|'.join(api_names())}]"
 """The APIs as help texts show them. What is added after this module was imported is missing here,
@@ -49,7 +58,12 @@ ApiOption = Annotated[
 ]
 
 
-def _check_host(value: str | None) -> str | None:
+def check_host(value: str | None) -> str | None:
+    """A host as `--host` was given it.
+
+    Raises:
+        typer.BadParameter: It is neither a known name nor an address.
+    """
     if value is not None:
         try:
             host_name(value)
@@ -63,7 +77,7 @@ HostOption = Annotated[
     typer.Option(
         "--host",
         metavar="HOST",
-        callback=_check_host,
+        callback=check_host,
         help="The host that the requests are for: its address or name, or compatible. What only "
         "OpenAI or Anthropic is known to refuse may pass elsewhere. If omitted, the file decides.",
         show_default=False,

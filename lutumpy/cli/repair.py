@@ -11,6 +11,13 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from lutumpy.cli.comparing import (
+    BeforeOption,
+    OriginModelOption,
+    OriginOption,
+    compared,
+    read_before,
+)
 from lutumpy.cli.documents import Document
 from lutumpy.cli.findings import (
     conversation,
@@ -52,6 +59,9 @@ def repair(
             "--close-open", help="Close calls that may stay open and have no result yet, too."
         ),
     ] = False,
+    before: BeforeOption = None,
+    origin: OriginOption = None,
+    origin_model: OriginModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show long values whole.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,9 +78,11 @@ def repair(
     tally: Counter[str] = Counter()
     # The repaired history goes to standard output alone: the edits beside it go to standard error.
     report = _Report(output, full=full, to_errors=out == "-")
+    earlier = read_before(before, output, api, host)
     for file in files:
         path = file if apply else out
-        entries = documents([file], output, api, host)
+        read = documents([file], output, api, host)
+        entries = compared(read, earlier, origin, origin_model)
         _repair_file(entries, file, path, report, tally, close_open=close_open)
     code = 2 if tally["unreadable"] else int(bool(tally["left"]))
     report.print_summary(tally, code, is_written=apply or out is not None)

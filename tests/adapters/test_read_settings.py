@@ -324,3 +324,45 @@ def test_what_is_no_list_of_tools_is_refused_PB18() -> None:
         broken = text.replace(known, f'"settings": {wrong}, "other": [[-1, {{"is_base": true')
         with pytest.raises(TranscriptError):
             Session.load(broken)
+
+
+def test_words_of_changes_elsewhere_change_nothing_PB18() -> None:
+    """Arguments that look like a change, a reference to nothing, what is said twice; and a text
+    with an effort, of which the text is left.
+    """
+    use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"clear_at": 1}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+    lone = {"type": "tool_removal", "tool": {"type": "tool_reference"}}
+    reminder = {"role": "system", "content": "Monday.", "clear_at": "next_user_message"}
+    effort = {"role": "system", "content": "Be kind.", "output_config": {"effort": "low"}}
+    messages: list[Json] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+        *[system(REMOVAL), system(REMOVAL), system(lone), reminder, effort],
+    ]
+    read = Transcript.from_messages("anthropic_messages", messages, tools=[LOOK])
+    assert [change.removed for change in read.settings] == [(), ("look",), (), ()]
+    assert AnthropicMessages.messages(read) == messages
+    llm = JudgedModel(AnthropicMessages(FABLE, host=facts_of("aiplatform.googleapis.com")))
+    llm.play(Reply(text="Yes."))
+    sent = Transcript.from_messages(
+        "anthropic_messages", [m for m in messages if m != system(lone)], tools=[LOOK]
+    )
+    Session(sent).text_turn(llm, tools=Tools).collect_sync()
+    assert "Be kind." in str(llm.bodies[-1]["messages"])
+    call = {"toolUseId": "tooluse_1", "name": "look", "input": {"toolAddition": 1}}
+    answered = {"toolResult": {"toolUseId": "tooluse_1", "content": [{"text": "x"}]}}
+    said = [
+        {"role": "user", "content": [{"text": "go"}]},
+        {"role": "assistant", "content": [{"toolUse": call}]},
+        {"role": "user", "content": [answered]},
+    ]
+    assert len(Transcript.from_messages("bedrock_converse", said, tools=[]).settings) == 1
+    empty = Transcript.from_messages("openai_chat", [], tools=[])
+    assert empty.settings == ()
+    other = Session(Transcript.from_messages("openai_chat", history(), tools=[]))
+    gpt = JudgedModel(OpenAIChat("gpt-5.4", host=OPENAI))
+    gpt.play(Reply(text="Yes."))
+    other.text_turn(gpt, tools=Tools).collect_sync()
+    assert len(other.transcript.settings) == 2

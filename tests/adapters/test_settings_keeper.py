@@ -6,6 +6,7 @@ The module is tried itself, since no API shows what it keeps before the next cha
 from __future__ import annotations
 
 from lutumpy.adapters.settings_keeper import SettingsKeeper
+from lutumpy.core.items import Verbatim
 from lutumpy.core.turn_settings import TurnSettings
 from lutumpy.models import AssistantTurn, Message, TextPart
 
@@ -24,3 +25,11 @@ def test_a_copy_goes_on_by_itself_PB1() -> None:
     twin = keeper.copy()
     twin.add(turn_with("high"))
     assert (keeper.in_force.effort, twin.in_force.effort) == ("low", "high")
+
+
+def test_what_was_read_of_a_history_of_another_api_is_in_force_too_PB18() -> None:
+    settings = TurnSettings(is_base=True, effort="max")
+    read = Verbatim("anthropic_messages", (b"{}",), settings=((-1, settings),))
+    keeper = SettingsKeeper()
+    keeper.add(Message("user", (TextPart("Hi"),), verbatim=read))
+    assert keeper.in_force.effort == "max"

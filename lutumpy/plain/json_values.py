@@ -35,11 +35,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic_core import from_json, to_json
 
 from lutumpy.plain.safe_text import safe_str
+
+if TYPE_CHECKING:
+    import json
 
 # Values that hold themselves have no end, so what is deeper than `_MOST_LEVELS` is cut below
 # `_DEPTH`.
@@ -289,13 +293,19 @@ def parse_arguments(text: str) -> Any:
     """
     if not text or text.isspace():
         return {}
-    import json
-
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = _strict_decoder().decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return {} if value is None else value
+
+
+@cache
+def _strict_decoder() -> json.JSONDecoder:
+    """Made once: `json.loads` with an option makes a decoder for each text."""
+    import json
+
+    return json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def refuse_constant(name: str) -> Any:
@@ -340,17 +350,27 @@ def canonical_arguments(text: str) -> str:
     """One text for all spellings of the same arguments: sorted keys, no white space; text that
     isn't JSON as it is.
     """
-    import json
+    # A round asks for the same call a dozen times: its place, its key, its ticket, its limits.
+    if len(text) <= _LONGEST_KEPT:
+        return _canonical_short(text)
+    return _canonical_text(text)
 
+
+def _canonical_text(text: str) -> str:
     try:
         value = parse_arguments(text)
-        written = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        encode_sorted = _sorted_encoder(allow_nan=True).encode
+        written = encode_sorted(value)
         # Whole numbers can only be written otherwise where there is one of these.
         if ".0" not in written and "e+" not in written:
             return written
-        return json.dumps(_canonical_numbers(value), sort_keys=True, separators=(",", ":"))
+        return encode_sorted(_canonical_numbers(value))
     except (ValueError, RecursionError):
         return text
+
+
+_LONGEST_KEPT = 2_000  # characters; with 256 texts that is half a megabyte at most
+_canonical_short = lru_cache(maxsize=256)(_canonical_text)
 
 
 def canonical(value: Any) -> str:
@@ -360,13 +380,19 @@ def canonical(value: Any) -> str:
         ValueError: it holds NaN or an infinity. `RecursionError` where it is nested too deeply,
             `TypeError` where it is no JSON value.
     """
-    import json
-
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = _sorted_encoder(allow_nan=False).encode(value)
     # Whole numbers can only be written otherwise where there is one of these.
     if ".0" not in text and "e+" not in text:
         return text
-    return json.dumps(_canonical_numbers(value), sort_keys=True, separators=(",", ":"))
+    return _sorted_encoder(allow_nan=True).encode(_canonical_numbers(value))
+
+
+@cache
+def _sorted_encoder(*, allow_nan: bool) -> json.JSONEncoder:
+    """Made once: `json.dumps` with options makes an encoder for each value."""
+    import json
+
+    return json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=allow_nan)
 
 
 def _canonical_numbers(value: Any) -> Any:

@@ -93,6 +93,9 @@ APIS: Mapping[str, Callable[[], Any]] = {
     "claude by reference": lambda: AnthropicMessages(
         FABLE, host=facts_of("aiplatform.googleapis.com")
     ),
+    "claude at Bedrock": lambda: AnthropicMessages(
+        f"us.anthropic.{FABLE}-v1:0", host=facts_of("bedrock-runtime.us-east-1.amazonaws.com")
+    ),
     "claude elsewhere": lambda: AnthropicMessages(FABLE, host=facts_of("localhost:4000")),
     "converse": lambda: BedrockConverse(f"us.anthropic.{FABLE}-v1:0", cache="auto"),
     # There is no word for the default effort, so going back to it would be a new beginning.
@@ -102,7 +105,10 @@ APIS: Mapping[str, Callable[[], Any]] = {
     "chat": lambda: OpenAIChat("gpt-5.4", host=OPENAI),
     "chat elsewhere": lambda: OpenAIChat("m", host=facts_of("api.groq.com")),
 }
-SIGNING = ("claude", "claude by reference", "claude elsewhere", "converse", "gpt", "gpt elsewhere")
+SIGNING = (
+    *("claude", "claude by reference", "claude at Bedrock", "claude elsewhere"),
+    *("converse", "gpt", "gpt elsewhere"),
+)
 
 
 class Operation(NamedTuple):
@@ -125,13 +131,14 @@ def narrow(*names: str) -> Operation:
 
 
 NOTHING = Operation()
+NEW_TOOL = Operation({"available": ToolAvailability.all()})
 APPENDED: tuple[Operation, ...] = (
     NOTHING,
     NOTHING,
     narrow("look"),
     narrow(),
     narrow("delete", "look"),
-    Operation({"available": ToolAvailability.all()}),  # a new tool
+    NEW_TOOL,
     Operation({"describe": {Tools.look: "Look in the new index."}}),
     Operation({"available": ToolAvailability.only(Tools.look), "prefix_stable": True}),
     Operation({"effort": "low"}),
@@ -162,7 +169,7 @@ class Ledger:
         self.number = 0
         self.signed = 0
         self.dropped = 0
-        self.is_paused = False
+        self.is_paused = self.is_running = False
         self.last = NOTHING
 
     def run(
@@ -174,13 +181,13 @@ class Ledger:
             self.session = Session.load(json.dumps(self.session.dump()))
         if self.chance.random() < 0.1:
             self.session = self.session.fork()
-        if not self.is_paused:
+        if not self.is_running:
             operation.before(self.session)
         if may_fail and self.chance.random() < 0.1:
             self.llm.play(Failure(503, "busy"))
             with pytest.raises(AdapterError):
                 self.ask(operation)
-            if not self.is_paused and self.chance.random() < 0.5:
+            if not self.is_running and self.chance.random() < 0.5:
                 self.session.push_user("are you there?")
         self.number += 1
         self.llm.play(self.reply(operation))
@@ -194,15 +201,25 @@ class Ledger:
                 found.commit(self.session, results, rebase=True)
             else:
                 found.commit(self.session, results)
-            self.is_paused = False
+            self.is_paused = self.is_running = False
             self.dropped += len(found.prefix.dropped)
             return found.prefix
         result = getattr(outcome, "result", outcome)
         self.dropped += len(result.prefix.dropped)
         self.is_paused = self.session.turns()[-1].finish_reason == "paused"
+        self.is_running = self.session.turns()[-1].results_only
         if not self.is_paused:
-            self.session.push_user("go on")
+            self.go_on(only_for_now=may_rebase and self.chance.random() < 0.1)
         return result.prefix
+
+    def go_on(self, *, only_for_now: bool) -> None:
+        """Say something behind an answer; what is said for one request leaves, and the next answer
+        stands right behind this one.
+        """
+        if only_for_now:
+            self.session.push_ephemeral_user("go on")
+        else:
+            self.session.push_user("go on")
 
     def ask(self, operation: Operation) -> Any:
         options = dict(operation.options)
@@ -220,12 +237,12 @@ class Ledger:
     def reply(self, operation: Operation) -> Reply | Json:
         thought = f"thought {self.number}"
         names = self.offered(operation)
-        if self.is_paused:
+        if self.is_running:
             return resumed(self.number)
         if "output" in operation.options:
             return Reply(text='{"text": "x"}', reasoning=thought)
         if self.llm.api == "anthropic_messages" and self.chance.random() < 0.1:
-            return paused(self.number)
+            return self.chance.choice((paused, stopped))(self.number)
         if names and self.chance.random() < 0.6:
             name = self.chance.choice(names)
             return Reply(calls=[Call(name, {"key": "x"})], reasoning=thought)
@@ -236,6 +253,14 @@ def paused(number: int) -> Json:
     """An answer that wants to go on: the vendor's own tool still runs."""
     search = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search"}
     return said(number, {**search, "input": {"query": "x"}}, "pause_turn")
+
+
+def stopped(number: int) -> Json:
+    """An answer that wants to go on, with nothing left to run: other words may come before."""
+    answer = paused(number)
+    used = {"tool_use_id": f"srvtoolu_{number}", "content": []}
+    answer["content"].append({"type": "web_search_tool_result", **used})
+    return answer
 
 
 def resumed(number: int) -> Json:
@@ -320,16 +345,17 @@ def test_random_sessions_are_taken_and_every_loss_is_told_PB8_PB9_PB21() -> None
                 assert callable_names(llm.api, llm.bodies[-1]) == wanted, where
 
 
-@pytest.mark.parametrize("name", ["claude", "gpt"])
-def test_what_can_be_said_loses_nothing_and_only_appends_PB2(name: str) -> None:
-    """Section 5.2: at the vendors' own hosts all reasoning stays, and every request begins with the
-    one before.
+@pytest.mark.parametrize("name", ["claude", "claude by reference", "claude at Bedrock", "gpt"])
+def test_what_can_be_said_loses_nothing_and_only_appends_PB2_PB6(name: str) -> None:
+    """Section 5.2: where everything has words all reasoning stays, and every request begins with
+    the one before. By reference a tool can't be new to the base, which may be empty.
     """
     operations = (*APPENDED, *GPTS_OWN) if name == "gpt" else APPENDED
+    by_reference = name in ("claude by reference", "claude at Bedrock")
     for _, seed in sessions((name,))[::5]:
         ledger = Ledger(APIS[name](), seed)
         for number in range(REQUESTS):
-            report = ledger.run(operations)
+            report = ledger.run((NEW_TOOL,) if by_reference and not number else operations)
             where = f"{name} {seed} request {number}: {report}"
             assert not report.dropped, where
             assert ledger.llm.shown() == number, where

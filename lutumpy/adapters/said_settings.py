@@ -146,6 +146,8 @@ class SaidSettings:
             go back.
         unread: What of which turn doesn't go to this host and model, and why.
         rewrites: Which changes of earlier entries there were.
+        ends_with_answer: The last item that stays is an answer, where the API takes no change right
+            behind one. What is sent for one request may stand between them, but it leaves.
     """
 
     __slots__ = (
@@ -157,6 +159,7 @@ class SaidSettings:
         "declared",
         "destination",
         "effort",
+        "ends_with_answer",
         "has_read",
         "headers",
         "host",
@@ -194,6 +197,7 @@ class SaidSettings:
         self.rewrites: frozenset[tuple[str, int]] = frozenset()
         self._effort_is_said = False
         self.has_read: bool = False
+        self.ends_with_answer: bool = False
 
     def copy(self) -> SaidSettings:
         """An independent copy."""
@@ -208,11 +212,12 @@ class SaidSettings:
         twin.bound, twin.turns = self.bound.copy(), self.turns
         twin.unread, twin.rewrites = self.unread.copy(), self.rewrites
         twin._effort_is_said, twin.has_read = self._effort_is_said, self.has_read
+        twin.ends_with_answer = self.ends_with_answer
         return twin
 
     def carry(self, settings: TurnSettings) -> Carried | None:
-        """A change as an entry; `None` if there are no words for it, so that the conversation
-        starts again.
+        """A change as an entry; `None` if there are no words for it, or no place, so that the
+        conversation starts again.
         """
         if settings.is_base:
             return None
@@ -228,6 +233,8 @@ class SaidSettings:
         carried = self.spelling.carry(settings, self)
         if carried is None or not carried.entry:
             return carried
+        if self.ends_with_answer:
+            return None  # what stands between would leave again
         return carried._replace(words=tuple(words_of(settings)))
 
     def take(self, settings: TurnSettings, entries: list[bytes]) -> None:

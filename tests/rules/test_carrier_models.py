@@ -88,13 +88,16 @@ def test_a_host_that_is_not_known_takes_no_carrier_PB12() -> None:
         "aiplatform.eu.rep.googleapis.com:443",
     ]
     for host in by_reference:
-        assert anthropic.takes_tool_changes(model, host)
-    for host in [*by_reference[1:], "gateway.example", "evilamazonaws.com", None]:
+        for name in (model, f"us.anthropic.{model}-v1:0"):
+            assert anthropic.takes_tool_changes(name, host)
+            assert anthropic.takes_turn_scoped_system(name, host)
+            assert anthropic.takes_effort_updates(name, host)
+        assert anthropic.takes_inline_tools(model, host) == (host == "api.anthropic.com")
+    for host in ("gateway.example", "evilamazonaws.com", None):
+        assert not anthropic.takes_tool_changes(model, host)
         assert not anthropic.takes_inline_tools(model, host)
         assert not anthropic.takes_turn_scoped_system(model, host)
         assert not anthropic.takes_effort_updates(model, host)
-    for host in ("gateway.example", "evilamazonaws.com", None):
-        assert not anthropic.takes_tool_changes(model, host)
         assert not openai.takes_additional_tools("gpt-6.2-astra", host)
         assert not openai.takes_configuration_update("gpt-6.2-astra", host)
 

@@ -54,7 +54,7 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     shorten_to_prefill,
     translate_turn,
 )
-from lutumpy.adapters.destination import ANYWHERE, Destination
+from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
@@ -180,13 +180,17 @@ class MessagesEncoder:
             if item.ephemeral and self.stable is None:
                 self.stable = len(self.system.texts), len(self.entries)
             self._add_message(item)
+            if not item.ephemeral:
+                self.said.ends_with_answer = item.role == "assistant"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
                 self._add_settings(item.settings, item.api)
             self._add_turn(item)
             self.said.turns += 1
+            self.said.ends_with_answer = True
         else:
             self._add_results(item)
+            self.said.ends_with_answer = False
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -437,11 +441,9 @@ class MessagesEncoder:
             self._running = len(self.entries) - 1
 
     def _drop_unfinished_calls(self, arrived: set[str]) -> None:
-        """Leave calls of the provider out whose results didn't come, since another provider took
-        the next turn.
+        """Leave calls of the provider out whose results didn't come, since another took the turn.
 
-        With anything after them the API refuses such calls: the one case in which a message changes
-        after it was sent.
+        With anything behind them the API refuses them: only so a message changes after it was sent.
         """
         index, self._running = self._running, None
         if index is None:
@@ -449,9 +451,12 @@ class MessagesEncoder:
         blocks = finished_blocks(json_values.decode(self.entries[index])["content"], arrived)
         if blocks is None:
             return
+        said = self.said
+        why = "its result never came: another provider took the next turn"
+        said.unread.append(tell_left_out(said.destination, said.turns - 1, "a server's call", why))
         self.entries[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
-        self.said.bound.forget_from(index)
-        self.said.rewrites |= {("unfinished", index)}
+        said.bound.forget_from(index)
+        said.rewrites |= {("unfinished", index)}
         if self.stable is not None and not blocks:
             self.stable = self.stable[0], min(self.stable[1], len(self.entries))
 

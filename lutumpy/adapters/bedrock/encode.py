@@ -168,6 +168,8 @@ class ConverseEncoder:
             if item.ephemeral and self._stable is None:
                 self._stable = self._position()
             self._add_message(item)
+            if not item.ephemeral:
+                self.said.ends_with_answer = item.role == "assistant"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
                 if item.settings.left_out and item.api == API:
@@ -175,8 +177,10 @@ class ConverseEncoder:
                 self.said.take(item.settings, self.entries)
             self._add_turn(item)
             self.said.turns += 1
+            self.said.ends_with_answer = True
         else:
             self._add_results(item)
+            self.said.ends_with_answer = False
 
     # --- reading ----------------------------------------------------------------------------------
 

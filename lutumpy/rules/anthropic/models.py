@@ -62,9 +62,9 @@ _BEFORE_4 = re.compile(r"claude-(?:[123](?:\D|\Z)|instant)")
 HOST = "api.anthropic.com"
 """The vendor's own host, which takes every carrier that a model takes [DOC]."""
 
-# By reference tools change at the clouds as well; whatever else is documented for the Claude API
-# alone, or for no host by name [DOC].
-_TOOL_CHANGE_HOSTS = re.compile(
+# Tools change by reference at the clouds as well, and what is documented for the models without a
+# host (a text for one turn, an effort) holds there; definitions are for the Claude API alone [DOC].
+_CLOUDS = re.compile(
     r"(?:[\w-]+\.)*(?:amazonaws\.com|api\.aws)"
     r"|(?:[\w.-]+-)?aiplatform(?:\.[\w-]+\.rep)?\.googleapis\.com"
 )
@@ -132,10 +132,6 @@ def takes_system_messages(model: str | None) -> bool:
     return model is not None and model.startswith("claude-") and reads_late_system(model)
 
 
-def _is_own_name(model: str | None) -> bool:
-    return model is not None and model.startswith("claude-")
-
-
 def takes_tool_changes(model: str | None, host: str | None = HOST) -> bool:
     """Whether declared tools can be withdrawn and offered again by a system message.
 
@@ -144,10 +140,15 @@ def takes_tool_changes(model: str | None, host: str | None = HOST) -> bool:
         host: The authority that the request goes to; with `None`, or one that isn't known, nothing
             is taken for granted.
     """
-    if host is None or not reads_late_system(model):
+    return reads_late_system(model) and _takes_changes(host)
+
+
+def _takes_changes(host: str | None) -> bool:
+    """Whether a host is known to take changes in system messages: the vendor's, and the clouds'."""
+    if host is None:
         return False
     bare = host.partition(":")[0]
-    return bare == HOST or _TOOL_CHANGE_HOSTS.fullmatch(bare) is not None
+    return bare == HOST or _CLOUDS.fullmatch(bare) is not None
 
 
 def takes_inline_tools(model: str | None, host: str | None = HOST) -> bool:
@@ -161,14 +162,14 @@ def takes_turn_scoped_system(model: str | None, host: str | None = HOST) -> bool
     """Whether a system message may be for one turn (`clear_at`) [DOC]. Arguments as for
     `takes_tool_changes`.
     """
-    return host == HOST and takes_system_messages(model)
+    return reads_late_system(model) and _takes_changes(host)
 
 
 def takes_effort_updates(model: str | None, host: str | None = HOST) -> bool:
     """Whether a system message may set the effort from there on [DOC]. Arguments as for
     `takes_tool_changes`.
     """
-    return host == HOST and _is_own_name(model) and reads_effort_updates(model)
+    return reads_effort_updates(model) and _takes_changes(host)
 
 
 def takes_prefill(model: str | None) -> bool:

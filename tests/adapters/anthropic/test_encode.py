@@ -18,6 +18,7 @@ from profiles import examples
 
 from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.anthropic.prepared import encoder_of
 from lutumpy.core.tool_specs import ToolMode
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
 from lutumpy.models import (
@@ -536,6 +537,8 @@ def test_a_server_tool_whose_result_never_came_is_left_out() -> None:
     commit(transcript, foreign(TextBlock("Yes.")))
     transcript.push_user("And?")
     assert [m["role"] for m in request(transcript)["messages"]] == ["user", "assistant", "user"]
+    told = encoder_of(transcript, "claude-sonnet-4-5").said.unread
+    assert [(turn, what) for turn, what, _ in told] == [(0, "a server's call")]  # OR5
 
 
 def test_an_empty_turn_is_left_out() -> None:

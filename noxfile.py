@@ -28,10 +28,13 @@ SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a m
 # makes whole; where a part of the tests runs on another Python, a tenth of the examples.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
-# What another Python can't change: the source, the tests' own tools, processes that are killed.
+# What another Python can't change: the source, the tests' own tools, the work of a parser that is
+# counted, processes that are killed or write to a terminal.
 SAME_EVERYWHERE = (
-    "durable/test_crashes.py test_architecture.py test_demo_durable.py test_each_case.py "
-    "test_profiles.py"
+    "cli/test_process.py durable/test_crashes.py durable/test_store_limits.py mcp/test_death.py "
+    "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
+    "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
+    "toolclad/test_process.py tools/test_dynamic_cost.py"
 ).split()
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
@@ -118,9 +121,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
-    """Every example and case of the tests of which `tests` tries a third."""
+    """The cases that `tests` leaves out, and every example of what it tries a third of."""
     _install(session, "test")
-    session.run("python", "-m", "pytest", "-q", *SPREAD, "-m", "sweep or scaled", *session.posargs)
+    options = [*SPREAD, "-m", "sweep or scaled", *session.posargs]
+    session.run("python", "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
 @nox.session(python=[v for v in VERSIONS if v not in (OLDEST, NEWEST)], tags=["ci"])
@@ -244,13 +248,15 @@ def examples(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["beside"])
 def docs(session: nox.Session) -> None:
-    """The site is built without a warning; its links lead somewhere, every code block runs."""
+    """The site is built without a warning, and is as its tests want it. What the pages say is run
+    with the suite (`tests/test_docs.py`).
+    """
     _install(session, "docs")
     site = Path(session.create_tmp()).resolve() / "site"
     shutil.rmtree(site, ignore_errors=True)
     session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", str(site))
     session.log(f"the site: {site / 'index.html'}")
-    files = ("tests/test_docs.py", "tests/test_site.py", "tests/test_site_browser.py")
+    files = ("tests/test_site.py", "tests/test_site_browser.py")
     session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 

@@ -20,7 +20,7 @@ from hypothesis.strategies import none
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-from profiles import PROFILE, examples, some_of
+from profiles import PROFILE, cases_of, examples
 from provider_environment import leave_out_providers
 
 # Modules, SDKs and tests stay until the end. While they are loaded there is no garbage to look for,
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
         elif _is_scaled(item.obj):
             item.add_marker("scaled")
-    tried = {item for rows in cases.values() for item in some_of(rows, _node_id)}
+    tried = {item for rows in cases.values() for item in cases_of(rows, _node_id)}
     left_out = {item for rows in cases.values() for item in rows if item not in tried}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))

@@ -28,6 +28,11 @@ if PROFILE not in SCALES:
 IS_PART = SCALES[PROFILE] < 1
 """Whether this run leaves something out that the session `sweeps` tries."""
 
+IS_REST = os.environ.get("LUTUMPY_CASES") == "rest"
+"""Whether of the tests with the mark `sweep` it tries just the cases that a smaller profile leaves
+out.
+"""
+
 
 def examples(count: int) -> int:
     """So many in the default profile, and in proportion in the others; never fewer than 3."""
@@ -40,6 +45,19 @@ def some_of(cases: Iterable[T], name_of: Callable[[T], str] = repr) -> list[T]:
     `name_of` has to name a case alike in every run, and no two cases alike.
     """
     listed = list(cases)
-    if not IS_PART:
-        return listed
+    return third_of(listed, name_of) if IS_PART else listed
+
+
+def cases_of(cases: Iterable[T], name_of: Callable[[T], str] = repr) -> list[T]:
+    """What a run tries of the cases of a test with the mark `sweep`."""
+    listed = list(cases)
+    if not IS_REST:
+        return some_of(listed, name_of)
+    tried = {name_of(case) for case in third_of(listed, name_of)}
+    return [case for case in listed if name_of(case) not in tried]
+
+
+def third_of(cases: Iterable[T], name_of: Callable[[T], str] = repr) -> list[T]:
+    """What `some_of` takes of cases in the smaller profiles."""
+    listed = list(cases)
     return [case for case in listed if zlib.crc32(name_of(case).encode()) % 3 == 0] or listed[:1]

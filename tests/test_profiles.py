@@ -52,9 +52,21 @@ def test_a_smaller_profile_tries_a_fixed_third_of_cases(
     assert profiles.some_of(cases) == cases
     monkeypatch.setattr(profiles, "IS_PART", True)
     tried = profiles.some_of(cases)
-    assert profiles.some_of(cases) == tried
+    assert profiles.some_of(cases) == tried == profiles.third_of(cases)
     assert 900 < len(tried) < 1100
     assert [profiles.some_of([case]) for case in range(9)] == [[case] for case in range(9)]
+
+
+def test_the_rest_is_what_the_smaller_profiles_leave_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = list(range(900))
+    monkeypatch.setattr(profiles, "IS_REST", True)
+    rest = profiles.cases_of(cases)
+    monkeypatch.setattr(profiles, "IS_REST", False)
+    monkeypatch.setattr(profiles, "IS_PART", True)
+    assert sorted([*profiles.cases_of(cases), *rest]) == cases
+    assert 500 < len(rest) < 700
 
 
 def test_what_a_profile_scales_is_run_whole_by_the_session_of_sweeps() -> None:

@@ -18,13 +18,16 @@ from lutumpy.mcp.client import AnswerHandler, McpTools, ProgressHandler
 from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost, SchemaChanged
 from lutumpy.mcp.materials import PromptText
 from lutumpy.mcp.opening import ServerAddress, read_address
+from lutumpy.mcp.questions import AskHandler, McpQuestion
 from lutumpy.mcp.served_call import ServedCall
 from lutumpy.mcp.server import mcp_server
 
 __all__ = [
     "AnswerHandler",
+    "AskHandler",
     "McpConnectionError",
     "McpConnectionLost",
+    "McpQuestion",
     "McpTools",
     "ProgressHandler",
     "PromptText",

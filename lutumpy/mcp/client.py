@@ -46,6 +46,7 @@ from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
 from lutumpy.mcp.materials import Materials
 from lutumpy.mcp.names import check_prefix
 from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
+from lutumpy.mcp.questions import AskHandler, Questions, is_old_question
 from lutumpy.mcp.results import cut, read_result
 from lutumpy.plain.safe_text import class_name, safe_str
 from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
@@ -102,6 +103,9 @@ class McpTools(Materials):
         on_progress: Called with what the server reports of a running call.
         on_answer: Called with the call and the server's whole answer, before it is made an output:
             there its structured content is also where the model gets a text.
+        ask: Asked what the server wants to know from a person in the middle of a call, in the time
+            that the call has; the server is told that somebody can be asked. Without it, and
+            without callbacks of the SDK's in `client_options`, a call that asks fails.
         client_options: Further arguments of the SDK's `Client`, such as `mode`.
 
     Raises:
@@ -130,6 +134,7 @@ class McpTools(Materials):
         errlog: TextIO | None = None,
         on_progress: ProgressHandler | None = None,
         on_answer: AnswerHandler | None = None,
+        ask: AskHandler | None = None,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         check_server(server)
@@ -153,6 +158,13 @@ class McpTools(Materials):
         self._on_progress = on_progress
         self._on_answer = on_answer
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
+        if ask is not None and not callable(ask):
+            raise TypeError(f"ask is a function that is called with a question, not {ask!r:.100}")
+        if ask is not None and "elicitation_callback" in self._client_options:
+            raise ValueError("who is asked: ask=, or the elicitation_callback of client_options")
+        self._questions = Questions(name, ask)
+        if self._questions.callback is not None:
+            self._client_options["elicitation_callback"] = self._questions.callback
         # How often the server has told of a change, and how many of these the list knows.
         self._changes = 0
         self._changes_listed = 0
@@ -380,7 +392,34 @@ class McpTools(Materials):
         connection = self._connection
         if connection is None or connection.state != "open":
             raise ToolError("Connection closed: the server is gone, and this tool was not called.")
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+        result, legs = await self._send_leg(connection, name, effect, arguments, call), 1
+        while isinstance(result, InputRequiredResult):
+            # Its handler has run until it asked, and may have taken effect by then (rule LR27).
+            answers = await self._questions.answer(result, connection.send, name, call, legs)
+            if answers is None:
+                raise self._refuse_question(name, effect, result)
+            beside = {"input_responses": answers or None, "request_state": result.request_state}
+            # The same name and arguments, and the state as it came (rule LR25).
+            result = await self._send_leg(connection, name, effect, arguments, call, beside)
+            legs += 1
+        if self._on_answer is not None:
+            done = self._on_answer(call, result)
+            if hasattr(done, "__await__"):
+                await done
+        return read_result(result, self._limits)
+
+    async def _send_leg(
+        self,
+        connection: Connection,
+        name: str,
+        effect: Effect,
+        arguments: dict[str, Any],
+        call: ToolMetadata | None,
+        beside: Mapping[str, Any] | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Send a call, or send it again with the answers to what its server wanted to know."""
+        params = CallToolRequestParams(name=name, arguments=arguments, **(beside or {}))
+        request = CallToolRequest(params=params)
         report = None if self._on_progress is None else _report_to(self._on_progress, call)
 
         async def send(client: Client) -> CallToolResult | InputRequiredResult:
@@ -389,31 +428,30 @@ class McpTools(Materials):
             return await client.session.send_request(request, _RESULT, progress_callback=report)
 
         try:
-            result = await connection.send(send)
+            answer: CallToolResult | InputRequiredResult = await connection.send(send)
         except MCPError as error:
-            if effect == "once" and error.code not in _NOT_RUN:
+            has_run = beside is not None or error.code not in _NOT_RUN
+            if effect == "once" and has_run:
                 raise
-            raise ToolError(cut(error.message, self._limits.max_chars)) from error
+            old = "the question is too old: " if is_old_question(error.data) else ""
+            raise ToolError(cut(old + error.message, self._limits.max_chars)) from error
         except McpConnectionLost as error:
             if effect == "once":
                 raise
             raise ToolError("Connection closed: the server went away during the call.") from error
-        if isinstance(result, InputRequiredResult):
-            # Its handler has run until it asked, and may have taken effect by then (rule LR27).
-            if effect == "once":
-                raise McpConnectionError(
-                    f"{self.name} asked for further input in the middle of a call of {name}, which "
-                    f"this program can't give: {sorted(result.input_requests or ())}"
-                )
-            raise ToolError(
-                "The server asked for further input in the middle of this call, which this program "
-                "can't give. The tool may have run in part; calling it again does no harm."
+        return answer
+
+    def _refuse_question(self, name: str, effect: Effect, result: InputRequiredResult) -> Exception:
+        """What a call that can't be answered ends with."""
+        if effect == "once":
+            return McpConnectionError(
+                f"{self.name} asked for further input in the middle of a call of {name}, which "
+                f"this program can't give: {sorted(result.input_requests or ())}"
             )
-        if self._on_answer is not None:
-            done = self._on_answer(call, result)
-            if hasattr(done, "__await__"):
-                await done
-        return read_result(result, self._limits)
+        return ToolError(
+            "The server asked for further input in the middle of this call, which this program "
+            "can't give. The tool may have run in part; calling it again does no harm."
+        )
 
     async def _ask(self, request: Callable[[Client], Any]) -> Any:
         connection = self._connection

@@ -1,0 +1,208 @@
+"""What a server asks in the middle of a call, and the answers of a handler in this process (rules
+LR22 to LR30).
+"""
+
+# What is hard here
+# -----------------
+# A question is no result, and who answers it may take long, or be wrong:
+#
+#   protocol    how a server asks                        how it is answered
+#   ----------  ---------------------------------------  ----------------------------------------
+#   2026-07-28  it ends the call with its questions and  the call is sent again with the answers
+#               a state of its own (`input_required`)    and the state as it came: a leg
+#   older       it sends a request while the call runs   the SDK passes the answer back
+#
+# On each leg the server's handler runs again from its beginning, and has run until it asked. So
+# from the first question on nobody may say that the tool was not run.
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+from mcp.client.context import ClientRequestContext
+from mcp.types import (
+    INTERNAL_ERROR,
+    ElicitRequest,
+    ElicitRequestURLParams,
+    ElicitResult,
+    ErrorData,
+    InputRequiredResult,
+)
+
+from lutumpy.plain.values import dataclass
+from lutumpy.tools.json_schema import JsonSchema, SchemaError
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from lutumpy import ToolMetadata
+
+__all__ = ["AskHandler", "McpQuestion", "Questions", "is_old_question"]
+
+_log = logging.getLogger("lutumpy.mcp")
+
+_MOST_LEGS = 10  # of one call; the SDKs of other languages stop there, too
+_MOST_TRIES = 3  # of a handler, for one question
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.25  # seconds, before a leg that a server wants without asking
+_ACTIONS = ("accept", "decline", "cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class McpQuestion:
+    """What a server wants to know from a person. All of it is a stranger's text.
+
+    Attributes:
+        server: The name of the server's toolset.
+        message: What is asked.
+        form: The JSON Schema of what is to be filled in; `None` where an address is shown.
+        url: An address for the person to open, which nothing here opens; `None` for a form.
+        tool: The tool that was called, by its name at the server; `None` where an older server
+            asks, which doesn't say for which call.
+        call: The call; `None` likewise.
+        key: The server's name for the question, as it is unique in one call.
+        problem: What was wrong with the answer before, to be shown with the question; `None` the
+            first time.
+    """
+
+    server: str
+    message: str
+    form: Mapping[str, Any] | None = None
+    url: str | None = None
+    tool: str | None = None
+    call: ToolMetadata | None = None
+    key: str = ""
+    problem: str | None = None
+
+
+AskHandler: TypeAlias = Callable[[McpQuestion], Any]
+"""Called with a question; sync or async. It gives `{"action": "accept", "content": {...}}` with
+what was filled in (nothing for an address), or `{"action": "decline"}` or `{"action": "cancel"}`.
+An answer that doesn't fit the form isn't sent: the handler is called again, with `problem`.
+"""
+
+
+class Questions:
+    """Answers what one server asks.
+
+    Args:
+        server: The name of the server's toolset.
+        handler: Whom to ask; `None` for callbacks of the SDK's client alone.
+    """
+
+    def __init__(self, server: str, handler: AskHandler | None) -> None:
+        self._server = server
+        self._handler = handler
+
+    @property
+    def callback(self) -> Callable[[Any, Any], Awaitable[Any]] | None:
+        """The SDK's `elicitation_callback`, by which a client declares that it can be asked; `None`
+        where nobody is.
+        """
+        return None if self._handler is None else self._answer_older
+
+    async def answer(
+        self,
+        result: InputRequiredResult,
+        send: Callable[[Callable[[Client], Any]], Awaitable[Any]],
+        tool: str,
+        call: ToolMetadata | None,
+        leg: int,
+    ) -> dict[str, Any] | None:
+        """The answers to what a server wants before it goes on; none where it only wants the call
+        again, after a moment.
+
+        Args:
+            result: What it wants.
+            send: Runs a function with the SDK's client.
+            tool: The name of the tool there.
+            call: The call.
+            leg: How many legs the call has had.
+
+        Returns:
+            The answers by the server's names for its questions; `None` where it can't be answered.
+        """
+        if leg > _MOST_LEGS:
+            return None
+        requests = result.input_requests or {}
+        if not requests:
+            await anyio.sleep(min(_FIRST_WAIT * 2 ** (leg - 1), _LONGEST_WAIT))
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            if self._handler is not None and isinstance(request, ElicitRequest):
+                question = self._read(request.params, key)
+                answers[key] = await self._ask(replace(question, tool=tool, call=call))
+                continue
+            answer = await send(partial(_ask_client, request, key))
+            if isinstance(answer, ErrorData):
+                return None
+            answers[key] = answer
+        return answers
+
+    async def _answer_older(self, context: Any, params: Any) -> ElicitResult | ErrorData:
+        """What a server of 2025-11-25 asks while a call runs (rule LR30)."""
+        try:
+            return await self._ask(self._read(params, ""))
+        except Exception:
+            # The SDK would end the connection, and with it every other call.
+            _log.exception("a question of %s wasn't answered", self._server)
+            return ErrorData(code=INTERNAL_ERROR, message="the question could not be answered")
+
+    def _read(self, params: Any, key: str) -> McpQuestion:
+        if isinstance(params, ElicitRequestURLParams):
+            return McpQuestion(self._server, params.message, url=params.url, key=key)
+        return McpQuestion(self._server, params.message, form=params.requested_schema, key=key)
+
+    async def _ask(self, question: McpQuestion) -> ElicitResult:
+        """The handler's answer; `cancel` after three that don't fit."""
+        assert self._handler is not None
+        for _ in range(_MOST_TRIES):
+            answer = self._handler(question)
+            if hasattr(answer, "__await__"):
+                answer = await answer
+            problem = _find_problem(question, answer)
+            if problem is None:
+                content = answer.get("content") if answer["action"] == "accept" else None
+                return ElicitResult(action=answer["action"], content=content)
+            question = replace(question, problem=problem)
+        _log.warning("%s was given no fitting answer: %s", self._server, question.problem)
+        return ElicitResult(action="cancel")
+
+
+def is_old_question(data: Any) -> bool:
+    """Whether a server refuses the state of its own question, by the data of its error: the
+    question is too old, or the server has been started anew (rule LR28).
+    """
+    return isinstance(data, Mapping) and data.get("reason") == "invalid_request_state"
+
+
+async def _ask_client(request: Any, key: str, client: Client) -> Any:
+    """What a callback of the SDK's client answers that the user gave; else an `ErrorData`."""
+    context = ClientRequestContext(session=client.session, request_id=key)
+    return await client.session.dispatch_input_request(context, request)
+
+
+def _find_problem(question: McpQuestion, answer: Any) -> str | None:
+    """What is wrong with an answer, for the person who gave it."""
+    if not isinstance(answer, Mapping) or answer.get("action") not in _ACTIONS:
+        return f"an answer is a mapping whose action is one of {', '.join(_ACTIONS)}"
+    unknown = sorted(set(answer) - {"action", "content"})
+    if unknown:
+        return f"an answer has an action and a content, not {unknown[0]!r:.100}"
+    content = answer.get("content")
+    if answer["action"] != "accept":
+        return None
+    if question.form is None:
+        return None if content is None else "there is nothing to fill in"
+    if not isinstance(content, Mapping):
+        return "the form isn't filled in: content is a mapping"
+    try:
+        failures = JsonSchema(question.form).failures(dict(content))
+    except SchemaError as error:
+        return f"the server's form can't be used: {error}"
+    places = [f"{'.'.join(map(str, failure.path))}: {failure.text}" for failure in failures]
+    return "; ".join([place.removeprefix(": ") for place in places[:5]]) or None

@@ -341,7 +341,7 @@ def kills(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["beside"])
 def browser(session: nox.Session) -> None:
-    """The page that `lutumpy show --html` writes, in headless Chromium."""
+    """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium."""
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("there is no chromium on the PATH")
     session.install("-e", EDITABLE, *_group("browser"))
@@ -351,6 +351,7 @@ def browser(session: nox.Session) -> None:
         "pytest",
         "-q",
         "tests/page/test_page_browser.py",
+        "tests/web/test_own_page_browser.py",
         env={"LUTUMPY_NEED_BROWSER": "1"},
     )
 

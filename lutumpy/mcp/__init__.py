@@ -15,7 +15,12 @@ except ImportError as _error:
     ) from _error
 
 from lutumpy.mcp.client import AnswerHandler, McpTools, ProgressHandler
-from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost, SchemaChanged
+from lutumpy.mcp.errors import (
+    McpConnectionError,
+    McpConnectionLost,
+    McpUnknownResult,
+    SchemaChanged,
+)
 from lutumpy.mcp.materials import PromptText
 from lutumpy.mcp.opening import ServerAddress, read_address
 from lutumpy.mcp.questions import AskHandler, McpQuestion
@@ -29,6 +34,7 @@ __all__ = [
     "McpConnectionLost",
     "McpQuestion",
     "McpTools",
+    "McpUnknownResult",
     "ProgressHandler",
     "PromptText",
     "SchemaChanged",

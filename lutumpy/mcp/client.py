@@ -26,27 +26,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import (
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
-    Tool,
-)
-from pydantic import TypeAdapter
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult, Tool
 from typing_extensions import Self
 
 from lutumpy import DynamicInput, DynamicTool, ToolCall, ToolError, ToolMetadata, Toolset
+from lutumpy.mcp.calling import CallSender, ProgressHandler
 from lutumpy.mcp.connection import Connection
-from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost
+from lutumpy.mcp.errors import McpConnectionError
 from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.listing import Effect, Listing, ListingOptions, Run, make_listing
 from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
 from lutumpy.mcp.materials import Materials
 from lutumpy.mcp.names import check_prefix
 from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
-from lutumpy.mcp.questions import AskHandler, Questions, is_old_question
+from lutumpy.mcp.questions import AskHandler, Questions
 from lutumpy.mcp.results import cut, read_result
 from lutumpy.plain.safe_text import class_name, safe_str
 from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
@@ -58,19 +52,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerHandler", "McpTools", "ProgressHandler"]
 
-ProgressHandler = Callable[["ToolMetadata | None", float, "float | None", "str | None"], Any]
-"""Called with the call, how far it is, how far it goes and a word about it; sync or async."""
-
 AnswerHandler = Callable[["ToolMetadata | None", CallToolResult], Any]
 """Called with the call and the server's answer; sync or async."""
 
 _log = logging.getLogger("lutumpy.mcp")
 _MOST_PAGES = 1000
-_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
-    CallToolResult | InputRequiredResult
-)
-# Errors by which a server, or the SDK before it, says that nothing was run.
-_NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
 
 
 class McpTools(Materials):
@@ -155,16 +141,16 @@ class McpTools(Materials):
         self._lock = lock
         self._http = HttpOptions(headers, auth, http_client)
         self._errlog = errlog
-        self._on_progress = on_progress
         self._on_answer = on_answer
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
         if ask is not None and not callable(ask):
             raise TypeError(f"ask is a function that is called with a question, not {ask!r:.100}")
         if ask is not None and "elicitation_callback" in self._client_options:
             raise ValueError("who is asked: ask=, or the elicitation_callback of client_options")
-        self._questions = Questions(name, ask)
-        if self._questions.callback is not None:
-            self._client_options["elicitation_callback"] = self._questions.callback
+        questions = Questions(name, ask)
+        if questions.callback is not None:
+            self._client_options["elicitation_callback"] = questions.callback
+        self._sender = CallSender(name, self._limits, on_progress, questions)
         # How often the server has told of a change, and how many of these the list knows.
         self._changes = 0
         self._changes_listed = 0
@@ -392,66 +378,12 @@ class McpTools(Materials):
         connection = self._connection
         if connection is None or connection.state != "open":
             raise ToolError("Connection closed: the server is gone, and this tool was not called.")
-        result, legs = await self._send_leg(connection, name, effect, arguments, call), 1
-        while isinstance(result, InputRequiredResult):
-            # Its handler has run until it asked, and may have taken effect by then (rule LR27).
-            answers = await self._questions.answer(result, connection.send, name, call, legs)
-            if answers is None:
-                raise self._refuse_question(name, effect, result)
-            beside = {"input_responses": answers or None, "request_state": result.request_state}
-            # The same name and arguments, and the state as it came (rule LR25).
-            result = await self._send_leg(connection, name, effect, arguments, call, beside)
-            legs += 1
+        result = await self._sender.call(connection, name, effect, arguments, call)
         if self._on_answer is not None:
             done = self._on_answer(call, result)
             if hasattr(done, "__await__"):
                 await done
         return read_result(result, self._limits)
-
-    async def _send_leg(
-        self,
-        connection: Connection,
-        name: str,
-        effect: Effect,
-        arguments: dict[str, Any],
-        call: ToolMetadata | None,
-        beside: Mapping[str, Any] | None = None,
-    ) -> CallToolResult | InputRequiredResult:
-        """Send a call, or send it again with the answers to what its server wanted to know."""
-        params = CallToolRequestParams(name=name, arguments=arguments, **(beside or {}))
-        request = CallToolRequest(params=params)
-        report = None if self._on_progress is None else _report_to(self._on_progress, call)
-
-        async def send(client: Client) -> CallToolResult | InputRequiredResult:
-            # Not `call_tool`: it holds results against the server's output schema with a validator
-            # that a stranger's pattern can keep busy for hours.
-            return await client.session.send_request(request, _RESULT, progress_callback=report)
-
-        try:
-            answer: CallToolResult | InputRequiredResult = await connection.send(send)
-        except MCPError as error:
-            has_run = beside is not None or error.code not in _NOT_RUN
-            if effect == "once" and has_run:
-                raise
-            old = "the question is too old: " if is_old_question(error.data) else ""
-            raise ToolError(cut(old + error.message, self._limits.max_chars)) from error
-        except McpConnectionLost as error:
-            if effect == "once":
-                raise
-            raise ToolError("Connection closed: the server went away during the call.") from error
-        return answer
-
-    def _refuse_question(self, name: str, effect: Effect, result: InputRequiredResult) -> Exception:
-        """What a call that can't be answered ends with."""
-        if effect == "once":
-            return McpConnectionError(
-                f"{self.name} asked for further input in the middle of a call of {name}, which "
-                f"this program can't give: {sorted(result.input_requests or ())}"
-            )
-        return ToolError(
-            "The server asked for further input in the middle of this call, which this program "
-            "can't give. The tool may have run in part; calling it again does no harm."
-        )
 
     async def _ask(self, request: Callable[[Client], Any]) -> Any:
         connection = self._connection
@@ -468,15 +400,6 @@ class McpTools(Materials):
 
 def _list_page(cursor: str | None) -> Any:
     return lambda client: client.list_tools(cursor=cursor)
-
-
-def _report_to(handler: ProgressHandler, call: ToolMetadata | None) -> Any:
-    async def report(progress: float, total: float | None, message: str | None) -> None:
-        done = handler(call, progress, total, message)
-        if hasattr(done, "__await__"):
-            await done
-
-    return report
 
 
 def _check_seconds(name: str, value: Any) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.errors import LutumpyError
 
-__all__ = ["McpConnectionError", "McpConnectionLost", "SchemaChanged"]
+__all__ = ["McpConnectionError", "McpConnectionLost", "McpUnknownResult", "SchemaChanged"]
 
 
 class McpConnectionError(LutumpyError):
@@ -22,6 +22,28 @@ class McpConnectionLost(McpConnectionError):
 
     The next call is told that the connection is closed, until `refresh()` makes a new one.
     """
+
+
+class McpUnknownResult(LutumpyError):
+    """A server answered a call in a form that nobody here knows: what the call did is unknown.
+
+    Attributes:
+        server: The name of the server's toolset.
+        tool: The tool, by its name there.
+        result: The answer as JSON values. A task that was begun has its id in it.
+    """
+
+    def __init__(self, server: str, tool: str, result: Mapping[str, Any]) -> None:
+        self.server = server
+        self.tool = tool
+        self.result: Mapping[str, Any] = result
+        super().__init__(
+            f"{server} answered a call of {tool} in a form that isn't known, with "
+            f"{', '.join(sorted(map(str, result))) or 'nothing'}; what the call did is unknown"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.server, self.tool, dict(self.result))
 
 
 class SchemaChanged(LutumpyError):

@@ -24,7 +24,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.types import (
     AudioContent,
@@ -36,6 +36,7 @@ from mcp.types import (
     ResourceLink,
     TextContent,
 )
+from pydantic import ValidationError
 
 from lutumpy import FilePart, ImagePart, TextPart, ToolError
 from lutumpy.mcp.limits import Limits
@@ -45,7 +46,7 @@ from lutumpy.plain.preview import shorten
 if TYPE_CHECKING:
     from lutumpy import DynamicOutput
 
-__all__ = ["cut", "read_contents", "read_message", "read_result"]
+__all__ = ["cut", "find_unknown", "read_contents", "read_message", "read_result"]
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
@@ -56,6 +57,14 @@ _NAME_LENGTH = 100
 _ADDRESS_LENGTH = 2000
 _FILENAME_LENGTH = 255
 _MOST_PARTS = 1000
+
+
+def find_unknown(error: ValidationError) -> dict[str, Any]:
+    """The answer that the SDK couldn't read, by its error; empty where that doesn't have it."""
+    for problem in error.errors(include_url=False, include_context=False):
+        if problem["type"] == "missing" and isinstance(problem["input"], dict):
+            return dict(problem["input"])
+    return {}
 
 
 def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
+import anyio
 import pytest
 from mcp import MCPError
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.shared.message import SessionMessage
 from mcp.types import (
     CallToolResult,
     ElicitRequest,
@@ -17,6 +21,7 @@ from mcp.types import (
     ElicitRequestURLParams,
     ElicitResult,
     InputRequiredResult,
+    JSONRPCResponse,
     ListRootsRequest,
     ListRootsResult,
     ListToolsResult,
@@ -25,7 +30,7 @@ from mcp_toolkit import make_tool, run_call, text_result
 from pydantic import BaseModel
 
 from lutumpy import Skip, Toolset, tool, tool_fn
-from lutumpy.mcp import McpQuestion, McpTools, ServedCall, mcp_server
+from lutumpy.mcp import McpQuestion, McpTools, McpUnknownResult, ServedCall, mcp_server
 
 NAME = {"type": "string", "minLength": 2}
 FORM: dict[str, Any] = {"type": "object", "properties": {"name": NAME}, "required": ["name"]}
@@ -285,3 +290,69 @@ def test_who_is_asked_is_said_once() -> None:
         McpTools(
             GREETINGS, ask=lambda question: ADA, client_options={"elicitation_callback": print}
         )
+
+
+@asynccontextmanager
+async def raw_server(result: Json) -> AsyncIterator[Any]:
+    """A transport whose server answers each call with this result, of whatever form."""
+    to_client, from_server = anyio.create_memory_object_stream[Any](10)
+    to_server, from_client = anyio.create_memory_object_stream[Any](10)
+    listed = [make_tool(name).model_dump(by_alias=True, exclude_none=True) for name in TOOLS]
+    answers: dict[str, Json] = {
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "raw", "version": "1"},
+        },
+        "tools/list": {
+            "tools": [{**tool, **hints} for tool, hints in zip(listed, HINTS, strict=True)]
+        },
+        "tools/call": result,
+    }
+
+    async def serve() -> None:
+        async for sent in from_client:
+            message = sent.message
+            if hasattr(message, "id") and message.method in answers:
+                answer = JSONRPCResponse(
+                    jsonrpc="2.0", id=message.id, result=answers[message.method]
+                )
+                await to_client.send(SessionMessage(answer))
+
+    async with to_client, from_server, to_server, from_client, anyio.create_task_group() as group:
+        group.start_soon(serve)
+        yield from_server, to_server
+        group.cancel_scope.cancel()
+
+
+Json = dict[str, Any]
+TOOLS = ("book", "look")
+HINTS: tuple[Json, ...] = ({}, {"annotations": {"readOnlyHint": True}})
+
+
+async def test_a_result_of_an_unknown_form_is_kept_and_of_unknown_outcome_LR35(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = {"task": {"taskId": "t-1", "status": "working"}}
+    source = McpTools(
+        lambda: raw_server(result), trust_hints=True, client_options={"mode": "legacy"}
+    )
+    async with source:
+        booked, looked = [await run_call(source, name) for name in TOOLS]
+    assert booked.outcome == "maybe_executed"
+    assert isinstance(booked.error, McpUnknownResult)
+    assert booked.error.result == result
+    assert "t-1" in caplog.text
+    again = pickle.loads(pickle.dumps(booked.error))
+    assert (again.server, again.tool, again.result) == ("McpTools", "book", result)
+    assert (looked.status, looked.outcome) == ("error", "failed")
+    assert str(looked.content).startswith("The server's answer can't be read: {")
+    assert "t-1" in str(looked.content)
+
+
+async def test_a_word_for_a_result_that_nobody_knows_is_no_success_LR35(backend: str) -> None:
+    odd = CallToolResult(content=[], result_type="odd")
+    ran = await Asking(odd).run()
+    assert ran.outcome == "maybe_executed"
+    assert isinstance(ran.error, McpUnknownResult)
+    assert ran.error.result["resultType"] == "odd"

@@ -1,0 +1,157 @@
+"""One call of a server's tool, with as many legs as its questions need (rules MCP5, LR25 to LR29,
+LR35).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp import Client, MCPError
+from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, InputRequiredResult
+from pydantic import TypeAdapter, ValidationError
+
+from lutumpy import ToolError
+from lutumpy.mcp.connection import Connection
+from lutumpy.mcp.errors import McpConnectionError, McpConnectionLost, McpUnknownResult
+from lutumpy.mcp.limits import Limits
+from lutumpy.mcp.listing import Effect
+from lutumpy.mcp.questions import Questions, is_old_question
+from lutumpy.mcp.results import cut, find_unknown
+from lutumpy.plain import json_values
+
+if TYPE_CHECKING:
+    from lutumpy import ToolMetadata
+
+__all__ = ["CallSender", "ProgressHandler"]
+
+ProgressHandler = Callable[["ToolMetadata | None", float, "float | None", "str | None"], Any]
+"""Called with the call, how far it is, how far it goes and a word about it; sync or async."""
+
+_log = logging.getLogger("lutumpy.mcp")
+_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
+    CallToolResult | InputRequiredResult
+)
+_KNOWN = ("complete", "input_required", None)
+# Errors by which a server, or the SDK before it, says that nothing was run.
+_NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
+
+
+class CallSender:
+    """Sends calls to a server, and says of each that failed what is known of it.
+
+    Args:
+        server: The name of the server's toolset.
+        limits: How much of an error's text is passed on.
+        on_progress: Called with what the server reports of a running call.
+        questions: Answers what the server asks.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        limits: Limits,
+        on_progress: ProgressHandler | None,
+        questions: Questions,
+    ) -> None:
+        self._server = server
+        self._limits = limits
+        self._on_progress = on_progress
+        self._questions = questions
+
+    async def call(
+        self,
+        connection: Connection,
+        name: str,
+        effect: Effect,
+        arguments: dict[str, Any],
+        call: ToolMetadata | None,
+    ) -> CallToolResult:
+        """The server's answer, once it has asked all that it wants to know.
+
+        Raises:
+            ToolError: It failed, or can't be answered, and calling again does no harm.
+            McpConnectionError: Of a call that has an effect once, what it did is unknown.
+            McpUnknownResult: Likewise.
+            MCPError: Likewise.
+        """
+        result, legs = await self._send_leg(connection, name, effect, arguments, call), 1
+        while isinstance(result, InputRequiredResult):
+            # Its handler has run until it asked, and may have taken effect by then (rule LR27).
+            answers = await self._questions.answer(result, connection.send, name, call, legs)
+            if answers is None:
+                raise self._refuse_question(name, effect, result)
+            beside = {"input_responses": answers or None, "request_state": result.request_state}
+            # The same name and arguments, and the state as it came (rule LR25).
+            result = await self._send_leg(connection, name, effect, arguments, call, beside)
+            legs += 1
+        return result
+
+    async def _send_leg(
+        self,
+        connection: Connection,
+        name: str,
+        effect: Effect,
+        arguments: dict[str, Any],
+        call: ToolMetadata | None,
+        beside: Mapping[str, Any] | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Send a call, or send it again with the answers to what its server wanted to know."""
+        params = CallToolRequestParams(name=name, arguments=arguments, **(beside or {}))
+        request = CallToolRequest(params=params)
+        report = None if self._on_progress is None else _report_to(self._on_progress, call)
+
+        async def send(client: Client) -> CallToolResult | InputRequiredResult:
+            # Not `call_tool`: it holds results against the server's output schema with a validator
+            # that a stranger's pattern can keep busy for hours.
+            return await client.session.send_request(request, _RESULT, progress_callback=report)
+
+        try:
+            answer: CallToolResult | InputRequiredResult = await connection.send(send)
+        except MCPError as error:
+            has_run = beside is not None or error.code not in _NOT_RUN
+            if effect == "once" and has_run:
+                raise
+            old = "the question is too old: " if is_old_question(error.data) else ""
+            raise ToolError(cut(old + error.message, self._limits.max_chars)) from error
+        except McpConnectionLost as error:
+            if effect == "once":
+                raise
+            raise ToolError("Connection closed: the server went away during the call.") from error
+        except ValidationError as error:
+            raise self._refuse_shape(name, effect, find_unknown(error)) from error
+        if answer.result_type not in _KNOWN:
+            raise self._refuse_shape(name, effect, answer.model_dump(mode="json", by_alias=True))
+        return answer
+
+    def _refuse_shape(self, name: str, effect: Effect, result: dict[str, Any]) -> Exception:
+        """What a call ends with whose answer nobody can read: its JSON is kept (rule LR35)."""
+        _log.warning(
+            "%s answered a call of %r with an unknown result: %.2000r", self._server, name, result
+        )
+        if effect == "once":
+            return McpUnknownResult(self._server, name, result)
+        text = f"The server's answer can't be read: {json_values.encode_text(result)}"
+        return ToolError(cut(text, self._limits.max_chars))
+
+    def _refuse_question(self, name: str, effect: Effect, result: InputRequiredResult) -> Exception:
+        """What a call that can't be answered ends with."""
+        if effect == "once":
+            return McpConnectionError(
+                f"{self._server} asked for further input in the middle of a call of {name}, which "
+                f"this program can't give: {sorted(result.input_requests or ())}"
+            )
+        return ToolError(
+            "The server asked for further input in the middle of this call, which this program "
+            "can't give. The tool may have run in part; calling it again does no harm."
+        )
+
+
+def _report_to(handler: ProgressHandler, call: ToolMetadata | None) -> Any:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        done = handler(call, progress, total, message)
+        if hasattr(done, "__await__"):
+            await done
+
+    return report

@@ -20,6 +20,7 @@ from lutumpy.mcp.listing import Effect
 from lutumpy.mcp.questions import Questions, is_old_question
 from lutumpy.mcp.results import cut, find_unknown
 from lutumpy.plain import json_values
+from lutumpy.plain.preview import shorten
 
 if TYPE_CHECKING:
     from lutumpy import ToolMetadata
@@ -120,7 +121,8 @@ class CallSender:
                 raise
             raise ToolError("Connection closed: the server went away during the call.") from error
         except ValidationError as error:
-            raise self._refuse_shape(name, effect, find_unknown(error)) from error
+            # Its text has the beginning of the answer, and tracebacks are logged.
+            raise self._refuse_shape(name, effect, find_unknown(error)) from None
         if answer.result_type not in _KNOWN:
             raise self._refuse_shape(name, effect, answer.model_dump(mode="json", by_alias=True))
         return answer
@@ -128,8 +130,10 @@ class CallSender:
     def _refuse_shape(self, name: str, effect: Effect, result: dict[str, Any]) -> Exception:
         """What a call ends with whose answer nobody can read: its JSON is kept (rule LR35)."""
         _log.warning(
-            "%s answered a call of %r with an unknown result: %.2000r", self._server, name, result
+            "%s answered a call of %r with an unknown result; ids in it: %s",
+            *(self._server, name, _ids_in(result)),
         )
+        _log.debug("the unknown result: %.2000r", result)
         if effect == "once":
             return McpUnknownResult(self._server, name, result)
         text = f"The server's answer can't be read: {json_values.encode_text(result)}"
@@ -155,3 +159,14 @@ def _report_to(handler: ProgressHandler, call: ToolMetadata | None) -> Any:
             await done
 
     return report
+
+
+def _ids_in(result: Mapping[str, Any]) -> list[str]:
+    """The ids of what a server may have begun, in its answer or one level below; no other text."""
+    inner = [value for value in result.values() if isinstance(value, Mapping)]
+    return [
+        shorten(value, 100)
+        for fields in (result, *inner)
+        for key, value in fields.items()
+        if key in ("id", "taskId") and isinstance(value, str)
+    ]

@@ -71,9 +71,7 @@ __all__ = ["MessagesEncoder"]
 _LONGEST_CALL_ID = 1024
 
 NO_CARRIERS = Carriers()
-
 _ASSISTANT = b'{"role":"assistant","content":'
-
 Last = Literal["nothing", "user", "assistant", "turn", "paused"]
 
 
@@ -94,6 +92,8 @@ class MessagesEncoder:
         stable: How many blocks of the system's, and messages, stand before the first item that is
             for one request; `None` without one.
         system: What stands in the request's `system`.
+        last: What the conversation ends with.
+        reminds: Texts for one turn are system messages of their own.
     """
 
     __slots__ = (
@@ -101,17 +101,17 @@ class MessagesEncoder:
         "_container",
         "_held_system",
         "_ids",
-        "_last",
         "_names",
         "_needs_record",
         "_original",
-        "_reminds",
         "_running",
         "_system_role",
         "_toolsets",
         "breakpoints",
         "entries",
+        "last",
         "parts",
+        "reminds",
         "said",
         "stable",
         "system",
@@ -128,7 +128,7 @@ class MessagesEncoder:
         # What the messages say of settings, and which reasoning is bound to them.
         self.said: SaidSettings = SaidSettings(MessagesSpelling(carriers), destination)
         self._needs_record = needs_record
-        self._reminds = carriers.reminders
+        self.reminds = carriers.reminders
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
         self.stable: tuple[int, int] | None = None
@@ -139,7 +139,7 @@ class MessagesEncoder:
         self._original: set[int] = set()
         self.parts: PartWriter = PartWriter()
         self._held_system: list[str] = []
-        self._last: Last = "nothing"
+        self.last: Last = "nothing"
         self._container: bytes = b""
         self._toolsets: dict[str, str] = {}
         # Which message holds calls that the provider still runs: they need their results in the
@@ -151,7 +151,7 @@ class MessagesEncoder:
     def copy(self) -> MessagesEncoder:
         twin = MessagesEncoder(NO_CARRIERS, self._as_blocks)
         twin._system_role, twin.said = self._system_role, self.said.copy()
-        twin._needs_record, twin._reminds = self._needs_record, self._reminds
+        twin._needs_record, twin.reminds = self._needs_record, self.reminds
         twin.breakpoints = self.breakpoints
         twin.stable = self.stable
         twin.system = self.system.copy()
@@ -159,7 +159,7 @@ class MessagesEncoder:
         twin._original = self._original.copy()
         twin.parts = self.parts.copy()
         twin._held_system = self._held_system.copy()
-        twin._last = self._last
+        twin.last = self.last
         twin._container = self._container
         twin._toolsets = self._toolsets.copy()
         twin._running = self._running
@@ -173,7 +173,7 @@ class MessagesEncoder:
 
             take_read(self.said, item.verbatim, self.entries, self._as_blocks)
         if isinstance(item, Message):
-            if item.ephemeral and self._reminds and is_reminder(item):
+            if item.ephemeral and self.reminds and is_reminder(item):
                 # It stands at the end of the request, and stays where it was said.
                 self.said.reminders += texts_of(item)
                 return
@@ -205,7 +205,7 @@ class MessagesEncoder:
         `None`.
         """
         # An answer at the very end is sent as the beginning of the next one, perhaps shortened.
-        stable = len(self.entries) - (self._last == "turn")
+        stable = len(self.entries) - (self.last == "turn")
         if self.stable is not None:
             stable = min(stable, self.stable[1])
         for index in range(stable - 1, -1, -1):
@@ -219,7 +219,7 @@ class MessagesEncoder:
     @property
     def is_paused(self) -> bool:
         """Whether the last answer wants to go on, so that no change may be said now."""
-        return self._last == "paused"
+        return self.last == "paused"
 
     def container(self) -> bytes:
         """The id of the container that calls of the last turn came from, or `b""`.
@@ -242,16 +242,16 @@ class MessagesEncoder:
         messages = self.entries.copy()
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
-        if self._last in ("turn", "assistant"):
+        if self.last in ("turn", "assistant"):
             if not prefill:
                 raise TranscriptError(
                     "there is nothing to answer: the transcript ends with the assistant, "
                     "and the model isn't known to take the beginning of an answer; push a user "
                     "message first"
                 )
-            if self._last == "turn":
+            if self.last == "turn":
                 messages[-1:] = shorten_to_prefill(messages[-1])
-        elif self._last != "nothing":
+        elif self.last != "nothing":
             if self._held_system:
                 messages.append(encode_message("system", self._make_content(self._held_system)))
             if self.said.pending:
@@ -340,9 +340,9 @@ class MessagesEncoder:
             self._append_message(
                 "assistant", encode_message("assistant", self._make_content(texts))
             )
-        elif self._last == "nothing":
+        elif self.last == "nothing":
             self.system.texts += texts
-        elif self._system_role and self._last == "user":
+        elif self._system_role and self.last == "user":
             self._held_system += texts
         else:
             self._append_message("user", self._wrap_system_texts(texts))
@@ -366,7 +366,7 @@ class MessagesEncoder:
             # A change stands before an answer, or at the end.
             self.said.say_pending(self.entries)
         self.entries.append(message)
-        self._last = last
+        self.last = last
 
     def _make_content(self, texts: list[str]) -> str | list[dict[str, Any]]:
         return texts[0] if len(texts) == 1 and not self._as_blocks else text_blocks(texts)
@@ -382,7 +382,7 @@ class MessagesEncoder:
     def _add_settings(self, settings: TurnSettings, api: str) -> None:
         """Say what a turn has recorded, before that turn."""
         said = self.said
-        if self._reminds:
+        if self.reminds:
             said.pending += [(carry_reminder(text), False) for text in settings.reminders]
             if settings.reminders:
                 said.headers[CLEAR_AT] = None

@@ -8,13 +8,15 @@ from typing import NamedTuple
 from lutumpy.adapters.anthropic.carriers import Carriers, carriers_of
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
+from lutumpy.adapters.anthropic.original import content_of, kind_of
 from lutumpy.adapters.destination import Destination, destination_of
 from lutumpy.adapters.prepared import Prepared
 from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.core.items import Message, TextPart
 from lutumpy.core.transcript import Transcript
 from lutumpy.rules.anthropic import models as anthropic_models
 
-__all__ = ["Dialect", "dialect_of", "encoder_of", "note_headers"]
+__all__ = ["Dialect", "dialect_of", "encoder_of", "note_headers", "with_reminders_placed"]
 
 
 class Dialect(NamedTuple):
@@ -79,6 +81,25 @@ def encoder_of(
             dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
         ),
     )
+
+
+def with_reminders_placed(encoder: MessagesEncoder) -> MessagesEncoder:
+    """The encoder, where texts for one turn may stand at the end; else a copy that has them as a
+    user's message, which leaves again (rule S4).
+
+    They follow a message of the user's, or the result of a tool that the provider has run [DOC].
+    """
+    if encoder.last == "user" or not encoder.entries:
+        return encoder
+    blocks = content_of(encoder.entries[-1])
+    if blocks and kind_of(blocks[-1]).endswith("_tool_result"):
+        return encoder
+    twin = encoder.copy()
+    texts, twin.said.reminders = twin.said.reminders, []
+    twin.reminds = False
+    for text in texts:
+        twin.add(Message("system", (TextPart(text),), ephemeral=True))
+    return twin
 
 
 def note_headers(

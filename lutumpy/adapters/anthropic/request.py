@@ -18,7 +18,12 @@ from lutumpy.adapters.anthropic.offer import (
     tool_choice,
     tools,
 )
-from lutumpy.adapters.anthropic.prepared import dialect_of, encoder_of, note_headers
+from lutumpy.adapters.anthropic.prepared import (
+    dialect_of,
+    encoder_of,
+    note_headers,
+    with_reminders_placed,
+)
 from lutumpy.adapters.cache_option import Cache
 from lutumpy.adapters.prepared import prepare
 from lutumpy.adapters.request_record import RequestRecord
@@ -82,6 +87,8 @@ def request_fields(
             dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
         ),
     )
+    if encoder.said.reminders:
+        encoder = with_reminders_placed(encoder)
     prepared = prepare(encoder, transcript, offering, record)
     encoder, declared = prepared.encoder, prepared.declared
     offered = b""

@@ -21,6 +21,7 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.doctor import check_messages
 from lutumpy.models import PrefixReport
 from lutumpy.rules.host_facts import HostFacts, facts_of
 
@@ -244,6 +245,50 @@ def test_a_reminder_stays_where_it_was_said_PB14() -> None:
     loaded = Session.load(talk.session.dump())
     request = AnthropicMessages.request(loaded.transcript, Tools.offer(), model=FABLE, host=VENDOR)
     assert said(request) == ["It is Monday.", "It is Tuesday."]
+
+
+def test_a_reminder_behind_an_answer_is_a_users_message_that_leaves_S4() -> None:
+    """Texts for one turn follow a user's message, or a result of a tool that the provider ran."""
+    summary: Json = {"type": "compaction", "content": "We said hello."}
+    searched: Json = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    search: Json = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
+    for blocks, stop, is_carried in (
+        ([summary], "compaction", False),
+        ([{"type": "text", "text": "Hello."}], "end_turn", False),
+        ([{**search, "input": {"query": "x"}}, searched], "pause_turn", True),
+    ):
+        session = Session()
+        session.push_user("hi")
+        answers = [
+            AnthropicMessages.response(
+                {
+                    "id": f"msg_{n}",
+                    "type": "message",
+                    "role": "assistant",
+                    "model": FABLE,
+                    "content": content,
+                    "stop_reason": reason,
+                    "usage": {"input_tokens": 1, "output_tokens": 1},
+                }
+            )
+            for n, (content, reason) in enumerate(
+                [(blocks, stop), ([{"type": "text", "text": "Yes."}], "end_turn")]
+            )
+        ]
+        Tools.offer().read(answers[0], session)
+        session.push_ephemeral_system("It is Monday.")
+        offer = Tools.offer()
+        body = AnthropicMessages.request(session.transcript, offer, model=FABLE, host=VENDOR)
+        last = body["messages"][-1]
+        assert last["role"] == ("system" if is_carried else "user"), stop
+        assert "It is Monday." in str(last)
+        betas = AnthropicMessages.betas(body)
+        assert ("mid-conversation-system-clear-at-2026-08-21" in betas) == is_carried
+        offer.read(answers[1], session)
+        session.push_user("And now?")
+        again = AnthropicMessages.request(session.transcript, offer, model=FABLE, host=VENDOR)
+        assert ("It is Monday." in str(again["messages"])) == is_carried
+        assert not check_messages("anthropic_messages", again["messages"], model=FABLE)
 
 
 def test_reasoning_of_a_model_that_binds_none_is_left_out_where_it_is_refused_PB13() -> None:

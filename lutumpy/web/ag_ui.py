@@ -72,6 +72,7 @@ class AGUIStream:
         after: The number of the last event that the client has seen.
         snapshot: Whether it begins with all messages as they were at that moment: for a client that
             comes again, whatever it has seen.
+        is_over: Whether nothing follows: it ends as the log does then, with its beginning.
 
     Attributes:
         ended: Whether the run is over.
@@ -92,6 +93,7 @@ class AGUIStream:
         show: Show | None = None,
         after: int = 0,
         snapshot: bool = False,
+        is_over: bool = False,
     ) -> None:
         self.ended: bool = False
         self._run = {"threadId": scope, "runId": run_id}
@@ -99,6 +101,9 @@ class AGUIStream:
         self._snapshot = snapshot
         self._view = View(scope, Show() if show is None else show)
         self._started = False
+        self._is_over = is_over
+        # How the log ends, as far as the client has seen it.
+        self._end_before: RunEnded | None = None
         # What has to be ended before the run is: the step, the message, the calls.
         self._step: Step | None = None
         self._open: dict[str, Event] = {}
@@ -114,8 +119,10 @@ class AGUIStream:
         if self.ended:
             return ()
         if stored.seq <= self._after:
-            for _ in self._view.apply(stored):
-                pass
+            self._end_before = None
+            for change in self._view.apply(stored):
+                if isinstance(change, RunEnded) and not superseded:
+                    self._end_before = change
             return ()
         events = list(self.begin())
         for change in self._view.apply(stored):
@@ -132,6 +139,9 @@ class AGUIStream:
         yield {"type": "RUN_STARTED", **self._run}
         if self._snapshot:
             yield self._all_messages()
+        if self._is_over and self._end_before is not None:
+            yield from self._encode(self._end_before)
+            return
         yield from self._resume_step()
 
     @property

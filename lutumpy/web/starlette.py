@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, cast
 from lutumpy import FilePart, ImagePart, Session, TextPart
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
 from lutumpy.durable.conversation import load_message
-from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits
+from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits, ShownMessage
 from lutumpy.errors import StoreError
 from lutumpy.models import Message
 from lutumpy.web.ag_ui import AGUIStream
@@ -176,14 +176,14 @@ class _Past:
     events: Sequence[StoredEvent]
     last: int
 
-    def find(self, message_id: str) -> tuple[int | None, str | None]:
-        """The task that answers a message, and its text; `None` for one that nobody took."""
+    def find(self, message_id: str) -> tuple[int | None, ShownMessage | None]:
+        """The task that answers a message, and what it is; `None` for one that nobody took."""
         for stored in self.events:
             event = stored.load()
             if isinstance(event, MessagesTaken):
                 for message in event.messages:
                     if message.id == message_id:
-                        return stored.task, message.text
+                        return stored.task, message
         return None, None
 
     @property
@@ -276,9 +276,19 @@ class _Chat:
         is_new = bool(inbound.answers) or (inbound.message is not None and task is None)
         after = after if is_new else past.last
         stream = AGUIStream(
-            scope, inbound.run_id, show=settings.show, after=after, snapshot=not is_new
+            scope,
+            inbound.run_id,
+            show=settings.show,
+            after=after,
+            snapshot=not is_new,
+            is_over=not is_new and await self._is_answered(scope),
         )
         return self._respond(request, scope, stream, past, None)
+
+    async def _is_answered(self, scope: str) -> bool:
+        """Whether a conversation has its answer, and nothing waits for another one."""
+        found = await self._store.scopes(prefix=scope, limit=1)
+        return any(info.scope == scope and info.status == "done" for info in found)
 
     async def events(self, request: Request) -> Response:
         """The log, behind `Last-Event-ID` or `?after=`."""
@@ -305,8 +315,8 @@ class _Chat:
         scope = inbound.scope
         if inbound.message is not None:
             past = await self._past_or_new(scope, by)
-            task, text = past.find(inbound.message.id)
-            await self._push(scope, inbound.message, text)
+            task, known = past.find(inbound.message.id)
+            await self._push(scope, inbound.message, known)
             self._runs.begin(scope)
             return past, past.last if task is None else 0, task
         past = await self._past(scope)
@@ -326,16 +336,24 @@ class _Chat:
         await self._store.create(scope, self._settings.new_session(scope, by))
         return await self._past(scope)
 
-    async def _push(self, scope: str, message: NewMessage, known: str | None) -> None:
-        """Push a message once; the same id with another text than is known is refused (W15)."""
+    async def _push(self, scope: str, message: NewMessage, known: ShownMessage | None) -> None:
+        """Push a message once; the same id with another content than is known is refused (W15)."""
+        parts = _parts_of(message)
+        inbox = await self._store.inbox(scope)
+        left = [entry.value for entry in inbox if entry.id == f"message:{message.id}"]
+        seen = [load_message(value).parts for value in left]
+        is_other = bool(seen) and parts not in seen
         if known is not None:
-            if known != message.text:
-                raise WebError(409, "There is another message with this id.")
-            return
-        for entry in await self._store.inbox(scope):
-            if entry.id == f"message:{message.id}" and _text_of(entry.value) != message.text:
-                raise WebError(409, "There is another message with this id.")
-        await self._store.push(scope, _message(message), idempotency_key=message.id)
+            is_other = known.text != message.text or len(known.files) != len(message.files)
+            if message.files:
+                # The log has no bytes of files; the conversation has.
+                session = await self._store.session(scope)
+                seen += [item.parts for item in session.transcript if isinstance(item, Message)]
+                is_other = is_other or parts not in seen
+        if is_other:
+            raise WebError(409, "There is another message with this id.")
+        if known is None:
+            await self._store.push(scope, _message(message), idempotency_key=message.id)
 
     async def _decide(
         self, scope: str, answers: Sequence[ApprovalAnswer], past: _Past, by: str
@@ -422,6 +440,8 @@ class _Chat:
             if isinstance(stream, AGUIStream):
                 for event in stream.begin():
                     yield encode_data(event)
+                if stream.ended:
+                    return
             async with aclosing(self._follow(scope, last, message_id)) as events:
                 async for each in events:
                     if each is None:
@@ -464,20 +484,17 @@ def _is_going_on(known: Sequence[StoredEvent], last: int) -> bool:
 
 
 def _message(message: NewMessage) -> Message | str:
-    if not message.files:
-        return message.text
-    parts: list[Any] = [TextPart(message.text)] if message.text else []
+    return Message("user", _parts_of(message)) if message.files else message.text
+
+
+def _parts_of(message: NewMessage) -> tuple[TextPart | ImagePart | FilePart, ...]:
+    parts: list[TextPart | ImagePart | FilePart] = []
+    if message.text or not message.files:
+        parts.append(TextPart(message.text))
     for file in message.files:
         if file.media_type.startswith("image/"):
             parts.append(ImagePart(data=file.data, media_type=file.media_type))
         else:
             data, kind = file.data, file.media_type
             parts.append(FilePart(data=data, media_type=kind, filename=file.name))
-    return Message("user", tuple(parts))
-
-
-def _text_of(value: Any) -> str:
-    """The text of a message that waits, as the log will show it."""
-    return "\n".join(
-        [part.text for part in load_message(value).parts if isinstance(part, TextPart)]
-    )
+    return tuple(parts)

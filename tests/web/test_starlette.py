@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import socket
 import subprocess
@@ -181,6 +182,36 @@ async def test_forged_bodies_decide_nothing_W16_W17_W18() -> None:
         await site.post("/chat", b"x" * 1_000_001, status=413)
         await site.post("/chat", b"{", status=422)
         assert [plan.held for plan in await site.store.held()] == [("p1",)]
+
+
+async def test_a_message_is_another_one_with_another_file_W15() -> None:
+    def with_file(data: bytes, **fields: Any) -> dict[str, Any]:
+        body = said()
+        url = "data:image/png;base64," + base64.b64encode(data).decode()
+        file = {"type": "file", "mediaType": "image/png", "url": url}
+        body["messages"][0] |= {"parts": [*body["messages"][0]["parts"], file], **fields}
+        return body
+
+    async with serving(script=PLAIN, media_types=["image/png"]) as site:
+        first = await site.post("/chat", with_file(b"one"))
+        assert await site.post("/chat", with_file(b"one")) == first
+        await site.post("/chat", with_file(b"two"), status=409)
+        await site.post("/chat", said(), status=409)
+        # Nobody has taken this one yet.
+        await site.store.push("c1", "Later.", idempotency_key="m2")
+        await site.post("/chat", with_file(b"one", id="m2"), status=409)
+
+
+async def test_an_ag_ui_client_that_comes_again_to_an_answer_is_not_left_waiting_W11() -> None:
+    async with serving(script=PLAIN) as site:
+        asked = {"id": "m1", "role": "user", "content": "Please."}
+        run: dict[str, Any] = {"threadId": "c1", "runId": "r1", "messages": [asked]}
+        client = AgentClient([asked]).read(await site.post("/ag-ui", run))
+        for messages in ([], [asked]):
+            again = {**run, "runId": "r2", "messages": messages}
+            restored = AgentClient().read(await site.post("/ag-ui", again))
+            assert restored.messages == client.messages
+            assert restored.ended["type"] == "RUN_FINISHED"
 
 
 async def test_ag_ui_runs_are_interrupted_resumed_and_restored_W9_W11() -> None:

@@ -128,7 +128,7 @@ class MessagesEncoder:
         # What the messages say of settings, and which reasoning is bound to them.
         self.said: SaidSettings = SaidSettings(MessagesSpelling(carriers), destination)
         self._needs_record = needs_record
-        self.reminds = carriers.reminders
+        self.reminds: bool = carriers.reminders
         self._as_blocks = as_blocks
         self.breakpoints: int = 0
         self.stable: tuple[int, int] | None = None

@@ -4,7 +4,8 @@
 # the model decides only what stands in their places. So
 #
 # - the program is a text without places, and is looked up once, when the manifest is loaded;
-# - each element of `exec` becomes one argument, whatever is put into it: nothing is ever split;
+# - each element of `exec` becomes one argument, whatever is put into it: no value is ever split.
+#   In place of a word of a template, a mapping or conditional is the words that its author wrote;
 # - places are filled in one pass, so what a value holds is never taken for a place;
 # - an element with a place that is empty is left out. That depends on which arguments were written,
 #   never on what they hold;
@@ -25,6 +26,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
@@ -93,6 +95,7 @@ class Command:
         mappings: Texts by argument and value.
         fragments: What stands in a command under a condition.
         is_shell: Whether a shell reads the arguments.
+        is_template: Whether the elements are the words of a template.
     """
 
     program: str
@@ -101,6 +104,7 @@ class Command:
     mappings: Mapping[str, Mapping[str, str]]
     fragments: tuple[Fragment, ...]
     is_shell: bool
+    is_template: bool = False
 
     def build(self, values: Mapping[str, Spelled]) -> tuple[str, ...]:
         """The program, as the manifest names it, and its arguments.
@@ -128,12 +132,34 @@ class Command:
         arguments: list[str] = []
         may_be_option = True
         for element in self.elements:
+            words = self._find_words(element, places) if self.is_template else None
+            if words is not None:
+                arguments += words
+                continue
             text = _fill(element, places, may_be_option)
             if text is not None:
                 arguments.append(text)
             if element == "--":
                 may_be_option = False
         return (self.program, *arguments)
+
+    def _find_words(self, element: str, places: Mapping[str, Spelled]) -> list[str] | None:
+        """What stands in place of a mapping or conditional that is a word of a template; `None` for
+        every other word.
+        """
+        place = _PLACE.fullmatch(element)
+        if place is None or not place[1].startswith("_"):
+            return None
+        for fragment in self.fragments:
+            if place[1] == f"_{fragment.name}":
+                if not fragment.applies(places):
+                    return []
+                filled = [_fill(word, places, True) for word in shlex.split(fragment.template)]
+                return [] if None in filled else [word for word in filled if word is not None]
+        flags = [f"_{name}_flags" for name in self.mappings]
+        if place[1] not in (*flags, "_scan_flags"):
+            return None
+        return shlex.split(places[place[1]].text)
 
     def _fill_fragment(self, fragment: Fragment, places: Mapping[str, Spelled]) -> Spelled:
         if not fragment.applies(places):
@@ -212,6 +238,8 @@ def compile_command(table: CommandTable, arguments: Collection[str]) -> Command 
     literals = [program, *table.defaults.values(), *_list_mapped(table)]
     if any("\0" in str(text) for text in literals):
         problems.append("command: a text in it has a NUL character")
+    if table.template:
+        problems += _check_words(table)
     if problems:
         return problems
     return Command(
@@ -221,7 +249,20 @@ def compile_command(table: CommandTable, arguments: Collection[str]) -> Command 
         {name: dict(mapping) for name, mapping in table.mappings.items()},
         tuple(fragments),
         find_shell(table.exec) is not None,
+        table.template,
     )
+
+
+def _check_words(table: CommandTable) -> Iterator[str]:
+    """What can't be split into words, of the texts that stand in place of words of a template."""
+    named = [(f"conditionals.{name}", each.template) for name, each in table.conditionals.items()]
+    for name, mapping in table.mappings.items():
+        named += [(f"mappings.{name}", text) for text in mapping.values()]
+    for where, text in named:
+        try:
+            shlex.split(text)
+        except ValueError as error:
+            yield f"command.{where}: {error}; write exec = [...]"
 
 
 def find_shell(elements: list[str]) -> str | None:

@@ -14,8 +14,9 @@
 #
 # A template is a command in one text. toolclad splits it when the values are in it, at their blanks
 # as well. Here it is split once, when it is loaded and has no values: then each of its words is one
-# element of `exec`, and everything that holds for these holds for it. What only a shell would
-# understand, such as a pipe, is refused.
+# element of `exec`, and everything that holds for these holds for it. A mapping or conditional that
+# is a word of a template is split in the same way: the manifest's author wrote it. What only a
+# shell would understand, such as a pipe, is refused.
 
 from __future__ import annotations
 
@@ -108,9 +109,12 @@ def _refuse_forms(tables: dict[str, Any]) -> list[str]:
 def _split_template(tables: dict[str, Any], problems: list[str]) -> None:
     """Put the words of a template in the place of `exec`."""
     command = tables.get("command")
-    if not isinstance(command, dict) or not isinstance(command.get("template"), str):
+    if not isinstance(command, dict) or "template" not in command:
         return
     template = command.pop("template")
+    if not isinstance(template, str):
+        problems.append("command.template: it is a text")
+        return
     if "exec" in command:
         problems.append("command.template: exec stands beside it; write exec = [...] alone")
         return
@@ -125,7 +129,7 @@ def _split_template(tables: dict[str, Any], problems: list[str]) -> None:
         problems.append(f"command.template: {error}; write exec = [...]")
         words = []
     if words:
-        command["exec"] = words
+        command["exec"], command["template"] = words, True
 
 
 def _make_manifest(

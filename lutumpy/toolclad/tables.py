@@ -98,9 +98,10 @@ class ConditionalTable(_Table):
 
 
 class CommandTable(_Table):
-    """`[command]`, in the one form that is run."""
+    """`[command]`, in the one form that is run; of a template, `exec` has the words."""
 
     exec: list[str] = Field(min_length=1)
+    template: bool = False
     defaults: dict[str, _Scalar] = {}
     mappings: dict[str, dict[str, str]] = {}
     conditionals: dict[str, ConditionalTable] = {}

@@ -122,6 +122,49 @@ def test_7_a_template_is_split_when_it_is_loaded_and_never_with_values_in_it(
         manifest.command({"file": "-oN"})
 
 
+SCAN = """
+[args.kind]
+type = "enum"
+allowed = ["ping", "service", "odd"]
+[args.user]
+type = "string"
+[command]
+template = "printf {_scan_flags} -x{_kind_flags} {_login} {user}"
+[command.mappings.kind]
+ping = "-sn -PE"
+service = "-sT 'two words'"
+odd = ""
+[command.conditionals.login]
+when = "user != ''"
+template = "-l {user} --as '{user} {kind}'"
+"""
+
+
+def test_7_texts_of_the_author_are_the_words_that_stand_in_place_of_a_word(
+    workshop: Workshop,
+) -> None:
+    workshop.write_text("a.clad.toml", TOOL + SCAN + OUTPUT)
+    (manifest,) = workshop.load().manifests.values()
+    assert manifest.command({"kind": "ping"}) == ("printf", "-sn", "-PE", "-x-sn -PE")
+    # What the model wrote is never split, and makes no option.
+    assert manifest.command({"kind": "service", "user": "a -b"}) == (
+        *("printf", "-sT", "two words", "-x-sT 'two words'"),
+        *("-l", "a -b", "--as", "a -b service", "a -b"),
+    )
+    assert manifest.command({"kind": "odd"}) == ("printf",)
+    with pytest.raises(ToolError, match="must not begin with '-'"):
+        manifest.command({"kind": "odd", "user": "-b"})
+    broken = SCAN.replace("-sn -PE", "it's").replace("--as '", "--as ")
+    workshop.write_text("a.clad.toml", TOOL + broken + OUTPUT)
+    with pytest.raises(DeclarationError) as refused:
+        workshop.load()
+    assert "command.mappings.kind: No closing quotation" in str(refused.value)
+    assert "command.conditionals.login: No closing quotation" in str(refused.value)
+    workshop.write_text("a.clad.toml", TOOL + "[command]\ntemplate = true\n" + OUTPUT)
+    with pytest.raises(DeclarationError, match=r"command\.template: it is a text"):
+        workshop.load()
+
+
 @pytest.mark.parametrize(
     "template",
     [

@@ -116,10 +116,6 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.text_tools.guided_schema",
         "lutumpy.rules.schema_walk",
     ): "references of a schema that is known at run time lead to any part of it",
-    (
-        "lutumpy.mcp.questions",
-        "lutumpy.tools.json_schema",
-    ): "an answer is held against a stranger's form as arguments against a stranger's schema",
     ("lutumpy.cli.show", "lutumpy.page.model"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.text"): "it prints what the page draws",
     ("lutumpy.cli.show", "lutumpy.page.timeline"): "it prints what the page draws",

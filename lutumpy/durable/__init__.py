@@ -18,6 +18,7 @@ from lutumpy.durable.log import DurableEvent, Restarted, UnknownEvent
 from lutumpy.durable.loop import DurableLoop
 from lutumpy.durable.memory import MemoryStore
 from lutumpy.durable.operator_store import OperatorStore
+from lutumpy.durable.questions import AskedCall, QuestionStore
 from lutumpy.durable.results import Answered, RunResult, Stuck, Waiting
 from lutumpy.durable.runner import CallRunner, RoundJournal
 from lutumpy.durable.store import SessionStore
@@ -35,6 +36,7 @@ from lutumpy.durable.types import (
     Taken,
 )
 from lutumpy.errors import EngineError, StoreError
+from lutumpy.tools import Question
 
 if TYPE_CHECKING:
     from lutumpy.durable.dbos import DbosRunner, serve_dbos
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answered",
+    "AskedCall",
     "CallRunner",
     "Claim",
     "Codec",
@@ -62,6 +65,8 @@ __all__ = [
     "PostgresStore",
     "Prunable",
     "Pruned",
+    "Question",
+    "QuestionStore",
     "Restarted",
     "RoundJournal",
     "RunResult",

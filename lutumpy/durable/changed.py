@@ -11,12 +11,16 @@ from typing import Any, cast
 
 from lutumpy import ToolResult, ToolRoundPlan
 from lutumpy.durable.conversation import OpenConversation
+from lutumpy.durable.engines import lost
 from lutumpy.durable.journal import StoreJournal
+from lutumpy.durable.questions import is_asked, leg_of, ticket_of_leg
 from lutumpy.hooks import ToolHooks
 from lutumpy.loops import take_content, withhold
-from lutumpy.tools import HasView, View, ticket_in_plan
+from lutumpy.tools import CallLeg, HasView, View, ticket_in_plan
 
 __all__ = ["outcomes_of_changed"]
+
+_CHANGED = "The tool changed while a question of its server was open, so the call can't go on."
 
 
 async def outcomes_of_changed(
@@ -45,9 +49,18 @@ async def outcomes_of_changed(
         if call["call_id"] not in issues or call["standing"] not in ("pending", "held"):
             continue
         ticket = ticket_in_plan(data, call)
+        leg = leg_of(conversation, ticket.call_id)
+        if leg.number > 1:
+            ticket = ticket_of_leg(ticket, leg)
         if journal.was_begun(ticket):
             await journal.begin(ticket)  # nobody has a result: it is recorded as unknown
         result = journal.result_of(ticket)
+        if result is not None and is_asked(result):
+            leg, result = CallLeg(leg.number + 1, None), None
+        if result is None and leg.number > 1:
+            # It has run until it asked, and can't go on with another tool.
+            ticket = ticket_of_leg(ticket, leg)
+            result = await journal.keep(ticket, lost(ticket, _CHANGED))
         if result is not None:
             results.append(result)
     if review is None:

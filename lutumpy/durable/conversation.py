@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lutumpy import Session, TakenOverError, ToolResult
 from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
 from lutumpy.durable.patience import record_patiently
+from lutumpy.durable.questions import is_answer
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
 from lutumpy.errors import StoreError
@@ -114,6 +115,8 @@ class OpenConversation:
         # The items are in the session now.
         self.claim: Claim = replace(claim, items=(), state={})
         self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
+        # What people have answered servers in the middle of calls of the open round.
+        self.answers: tuple[InboxEntry, ...] = tuple(filter(is_answer, claim.inbox))
         self._records: dict[str, JsonValue] = dict(claim.records)
         # What is told of messages before a commit takes them.
         self.before_taking: Callable[[Sequence[InboxEntry]], Awaitable[None]] | None = None

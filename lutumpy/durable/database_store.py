@@ -22,6 +22,7 @@ from lutumpy.durable.checks import (
 from lutumpy.durable.codecs import Codec
 from lutumpy.durable.columns import read, write
 from lutumpy.durable.following import Tails
+from lutumpy.durable.questions import AskedCall
 from lutumpy.durable.tables import Operation
 from lutumpy.durable.types import (
     Claim,
@@ -148,6 +149,16 @@ class DatabaseStore:
     async def deliver(self, scope: str, call_id: str, value: Mapping[str, Any]) -> bool:
         """See `LateStore.deliver`."""
         return await self._run(outside.deliver(scope, call_id, write(value)))
+
+    async def asked(self, scope: str) -> tuple[AskedCall, ...]:
+        """See `QuestionStore.asked`."""
+        return await self._run(outside.asked(scope))
+
+    async def answer(
+        self, scope: str, call_id: str, leg: int, answers: Mapping[str, JsonValue], *, by: str
+    ) -> bool:
+        """See `QuestionStore.answer`."""
+        return await self._run(outside.answer(scope, call_id, leg, answers, by))
 
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
         """See `SessionStore.inbox`."""

@@ -49,9 +49,9 @@ from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.events import EventWriter
 from lutumpy.durable.journal import StoreJournal, is_unresolved
-from lutumpy.durable.late import open_call_of
-from lutumpy.durable.late_round import take_late_results
+from lutumpy.durable.late_round import HeldForPerson, settle_open_calls
 from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.questions import leg_of, ticket_of_leg
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.types import InboxEntry
@@ -68,13 +68,13 @@ from lutumpy.loops import (
 )
 from lutumpy.models import ToolTurn, load_turn
 from lutumpy.models import dump_turn as dump_answer
+from lutumpy.tools import may_ask
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = [
     "DurableEffects",
-    "HeldForPerson",
     "RoundSettings",
     "held_calls",
     "is_decision",
@@ -84,20 +84,6 @@ logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
 # How long a process that has to stop may still write what it knows.
 SECONDS_TO_SETTLE = 5.0
-
-
-class HeldForPerson(Exception):
-    """Ends the loop: a person has to decide. It never leaves this package.
-
-    Attributes:
-        waiting: What the run gives.
-        seen: The ids of the decisions that were looked at.
-    """
-
-    def __init__(self, waiting: Waiting, seen: frozenset[str]) -> None:
-        self.waiting = waiting
-        self.seen = seen
-        super().__init__(waiting.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +272,16 @@ class DurableEffects(AsyncEffects):
     async def execute(self, pending: PendingCalls) -> list[ToolResult]:
         plan = cast("ToolRoundPlan[Any]", pending.plan)
         self._calls = {call.metadata.id: call for call in pending.calls}
-        tickets = plan.tickets(scope=self._conversation.scope)
+        tickets = self._tickets_of(plan, pending)
         journal = StoreJournal(self._conversation, tickets)
         known = [journal.result_of(ticket) for ticket in tickets]
         results = [result for result in known if result is not None]
         if len(results) == len(tickets):
-            return await self._take_late(tickets, await self._take_outputs(results))
+            return await self._settle(tickets, await self._take_outputs(results))
         try:
             ran = await self._run(pending, tickets, journal)
             results = await self._take_outputs(await _keep_results(tickets, ran, journal))
-            return await self._take_late(tickets, results)
+            return await self._settle(tickets, results)
         except GeneratorExit:
             raise
         except BaseException:
@@ -303,36 +289,26 @@ class DurableEffects(AsyncEffects):
                 await _settle(journal)
             raise
 
-    async def _take_late(
+    def _tickets_of(self, plan: ToolRoundPlan[Any], pending: PendingCalls) -> list[CallTicket]:
+        """The tickets of the pending calls, each for the leg that its call is at."""
+        tickets = [*plan.tickets(scope=self._conversation.scope)]
+        for index, call in enumerate(pending.calls):
+            if may_ask(call.tool):
+                call.leg = leg_of(self._conversation, call.metadata.id)
+                tickets[index] = ticket_of_leg(tickets[index], call.leg)
+        return tickets
+
+    async def _settle(
         self, tickets: Sequence[CallTicket], results: list[ToolResult]
     ) -> list[ToolResult]:
-        """The results, late ones in place of promises where the round waits for them; raises
-        `HeldForPerson` where some are still to come.
-        """
-        promised = [
-            open_call_of(ticket, result)
-            for ticket, result in zip(tickets, results, strict=True)
-            if result.status == "promised"
-        ]
-        if promised and self._events is not None:
-            await self._events.promise(promised)
-        if self._settings.late == "go_on" or not promised:
-            return results
-        conversation = self._conversation
-        still_open, used = await take_late_results(conversation, tickets, results, self._calls)
-        if still_open:
-            data = cast("Mapping[str, JsonValue]", conversation.recorded("plan"))
-            waiting = Waiting(data, (), str(data["digest"]), tuple(still_open))
-            if self._events is not None:
-                await self._events.wait_for_results(waiting.digest)
-            raise HeldForPerson(waiting, frozenset([entry.id for entry in used]))
-        for entry in used:
-            conversation.tell_by_result(entry)
-        if conversation.before_late is not None:
-            late = {call.call_id for call in promised}
-            taken = [(result, "delivered") for result in results if result.metadata.id in late]
-            await conversation.before_late(taken)
-        return results
+        return await settle_open_calls(
+            self._conversation,
+            tickets,
+            results,
+            self._calls,
+            self._events,
+            waits=self._settings.late == "wait",
+        )
 
     async def _take_outputs(self, results: list[ToolResult]) -> list[ToolResult]:
         """The results, with the outputs that people know of calls of unknown outcome (rule P8).

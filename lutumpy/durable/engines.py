@@ -70,7 +70,8 @@ class Engine(Protocol):
 
 def engine_id(ticket: CallTicket) -> str:
     """The id of a call on an engine: a second loop finds the call by it."""
-    return f"call:{ticket.key}"
+    name = f"call:{ticket.key}"
+    return name if ticket.leg <= 1 else f"{name}:leg:{ticket.leg}"
 
 
 async def run_on_engine(

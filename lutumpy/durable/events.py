@@ -32,7 +32,10 @@ from lutumpy import AssistantTurn, OpenCall, ToolResult, ToolRoundPlan, Usage
 from lutumpy.durable.conversation import OpenConversation, load_message
 from lutumpy.durable.envelopes import Place, marker_of
 from lutumpy.durable.log import CallDelivered, Restarted, RunFailed, RunStopped
+from lutumpy.durable.questions import AskedCall
+from lutumpy.durable.results import Waiting
 from lutumpy.durable.shown import (
+    asked_event,
     dump_event,
     held_event,
     promised_event,
@@ -219,9 +222,36 @@ class EventWriter:
         if new:
             await self._write(new)
 
-    async def wait_for_results(self, digest: str) -> None:
-        """The run ends: late results have to come."""
-        waits: Mapping[str, JsonValue] = {"event": "RunWaits", "digest": digest, "held": []}
+    async def ask(self, calls: Sequence[AskedCall], made: Mapping[str, BaseToolCall]) -> None:
+        """Servers want to know something; told once of each leg of a call.
+
+        Args:
+            calls: What they ask.
+            made: The calls of the round, by id.
+        """
+        told = [
+            _once(
+                asked_event(made[call.call_id], call.questions),
+                f"CallAsked:{call.leg}:{call.call_id}",
+            )
+            for call in calls
+            if call.questions
+        ]
+        new = [event for event in told if not all(map(self._has_written, _names(event)))]
+        if new:
+            await self._write(new)
+
+    async def wait_for_results(self, waiting: Waiting) -> None:
+        """The run ends: late results or answers have to come."""
+        asked = dict.fromkeys([question.call_id for question in waiting.questions])
+        waits: Mapping[str, JsonValue] = {
+            "event": "RunWaits",
+            "digest": waiting.digest,
+            "held": [],
+            "promised": [call.call_id for call in waiting.open],
+            "asked": [*asked],
+            "poll_after": waiting.poll_after,
+        }
         await self._write([{**waits, "status": "waiting"}])
         self._ended = True
 

@@ -27,6 +27,7 @@ from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
 from lutumpy.durable.late import untold_promise
+from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
 from lutumpy.plain import json_values
@@ -54,7 +55,8 @@ class StoreJournal:
     def __init__(self, conversation: JournalHome, tickets: Sequence[CallTicket] = ()) -> None:
         self._conversation = conversation
         self._left_over = [ticket for ticket in tickets if self.was_begun(ticket)]
-        # Recorded results, by call id; and `once` calls that were begun here and have no result.
+        # Recorded results, by the names of their records; and `once` calls that were begun here and
+        # have no result.
         self._results: dict[str, ToolResult] = {}
         self._running: dict[str, CallTicket] = {}
         # Calls of this round that are open.
@@ -155,12 +157,12 @@ class StoreJournal:
 
     def result_of(self, ticket: CallTicket) -> ToolResult | None:
         """The recorded result of a call; `None` where there is none."""
-        known = self._results.get(ticket.call_id)
+        known = self._results.get(record_name(ticket))
         if known is None:
             value = self._conversation.recorded(record_name(ticket))
             if value is None:
                 return None
-            known = self._results[ticket.call_id] = _load(value, ticket)
+            known = self._results[record_name(ticket)] = _load(value, ticket)
         return known
 
     async def settle_running(self) -> None:
@@ -172,7 +174,7 @@ class StoreJournal:
             await self._keep(ticket, _maybe_executed(ticket, "The process that ran"))
 
     async def _keep(self, ticket: CallTicket, result: ToolResult) -> ToolResult:
-        result = self._known.setdefault(ticket.call_id, result)
+        result = self._known.setdefault(record_name(ticket), result)
         value = result.dump()
         unresolved = UnresolvedCall.of(ticket.scope, ticket.metadata, ticket.equal_to)
         if is_unresolved(result):
@@ -181,7 +183,7 @@ class StoreJournal:
         recorded = await self._conversation.record(record_name(ticket), value)
         self._running.pop(ticket.call_id, None)
         kept: ToolResult = result if recorded == value else _load(recorded, ticket)
-        self._results[ticket.call_id] = kept
+        self._results[record_name(ticket)] = kept
         if kept.status == "promised":
             self._promised.append(ticket)
         if is_unresolved(kept):
@@ -226,7 +228,7 @@ def is_unresolved(result: ToolResult) -> bool:
 
 def record_name(ticket: CallTicket) -> str:
     """The name of the record of a call."""
-    return f"call:{ticket.call_id}"
+    return leg_record(ticket.call_id, ticket.leg)
 
 
 def _load(value: JsonValue, ticket: CallTicket) -> ToolResult:

@@ -1,60 +1,169 @@
-"""A round that waits for the results that its calls have promised (`late="wait"`)."""
+"""A round that waits for the results that its calls have promised (`late="wait"`), and for answers
+to what their servers ask.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lutumpy import CallTicket, OpenCall, ToolResult
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.late import expired_result, is_late, late_id, open_call_of, store_now
+from lutumpy.durable.questions import AskedCall, asked_of, is_asked
+from lutumpy.durable.results import Waiting
 from lutumpy.durable.types import InboxEntry
 from lutumpy.execution import UnresolvedCall, as_execution_result
 from lutumpy.hooks import BaseToolCall
 
-__all__ = ["take_late_results"]
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lutumpy.durable.events import EventWriter
+
+__all__ = ["HeldForPerson", "settle_open_calls"]
+
+# How long a call waits for its next leg whose server wants it again without asking anything.
+SECONDS_TO_NEXT_LEG = 5.0
 
 
-async def take_late_results(
+class HeldForPerson(Exception):
+    """Ends the loop: a person has to decide. It never leaves this package.
+
+    Attributes:
+        waiting: What the run gives.
+        seen: The ids of the decisions that were looked at.
+    """
+
+    def __init__(self, waiting: Waiting, seen: frozenset[str]) -> None:
+        self.waiting = waiting
+        self.seen = seen
+        super().__init__(waiting.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _StillOpen:
+    """What a round waits for.
+
+    Attributes:
+        calls: The calls whose results are to come.
+        asked: The calls that ask a person something.
+        used: The entries of the inbox that took the place of promises and questions.
+    """
+
+    calls: list[OpenCall]
+    asked: list[AskedCall]
+    used: list[InboxEntry]
+
+
+async def settle_open_calls(
     conversation: OpenConversation,
     tickets: Sequence[CallTicket],
     results: list[ToolResult],
     calls: Mapping[str, BaseToolCall],
-) -> tuple[list[OpenCall], list[InboxEntry]]:
-    """Put the late results that came in place of promises, and what is given up.
-
-    Records stay as they are: a result that came is in the inbox until the commit takes it.
+    events: EventWriter | None,
+    *,
+    waits: bool,
+) -> list[ToolResult]:
+    """The results of a round, late ones in place of promises where the round waits for them.
 
     Args:
         conversation: The conversation.
         tickets: The calls of the round.
-        results: Their results, which are changed.
+        results: Their results so far.
         calls: The calls by id.
+        events: Where events go, if they are stored.
+        waits: Whether the round waits for results that are promised; it always does for answers.
 
-    Returns:
-        The calls that are still open, and the entries that were used.
+    Raises:
+        HeldForPerson: results are still to come, or a person has to answer something.
+    """
+    promised = [
+        open_call_of(ticket, result)
+        for ticket, result in zip(tickets, results, strict=True)
+        if result.status == "promised" and not is_asked(result)
+    ]
+    if promised and events is not None:
+        await events.promise(promised)
+    if not (promised and waits) and not any(map(is_asked, results)):
+        return results
+    still_open = await _take_late_results(conversation, tickets, results, calls, waits=waits)
+    if still_open.calls or still_open.asked:
+        await _wait_for(conversation, still_open, calls, events)
+    for entry in still_open.used:
+        conversation.tell_by_result(entry)
+    if conversation.before_late is not None:
+        late = {str(entry.value["call_id"]) for entry in still_open.used}
+        if waits:  # what didn't come in time is told, too
+            late |= {call.call_id for call in promised}
+        taken = [(result, "delivered") for result in results if result.metadata.id in late]
+        await conversation.before_late(taken)
+    return results
+
+
+async def _wait_for(
+    conversation: OpenConversation,
+    still_open: _StillOpen,
+    calls: Mapping[str, BaseToolCall],
+    events: EventWriter | None,
+) -> NoReturn:
+    """End the run: results or answers have to come."""
+    data = cast("Mapping[str, JsonValue]", conversation.recorded("plan"))
+    questions = [question for call in still_open.asked for question in call.questions]
+    # A call without questions waits for a moment alone (rule LR29).
+    is_due = any(not call.questions for call in still_open.asked)
+    waiting = Waiting(
+        data,
+        (),
+        str(data["digest"]),
+        tuple(still_open.calls),
+        tuple(questions),
+        SECONDS_TO_NEXT_LEG if is_due else None,
+    )
+    if events is not None:
+        await events.ask(still_open.asked, calls)
+        await events.wait_for_results(waiting)
+    seen = [entry.id for entry in (*still_open.used, *conversation.answers)]
+    raise HeldForPerson(waiting, frozenset(seen))
+
+
+async def _take_late_results(
+    conversation: OpenConversation,
+    tickets: Sequence[CallTicket],
+    results: list[ToolResult],
+    calls: Mapping[str, BaseToolCall],
+    *,
+    waits: bool,
+) -> _StillOpen:
+    """Put the late results that came in place of promises, and what is given up.
+
+    Records stay as they are: a result that came is in the inbox until the commit takes it.
     """
     inbox = await conversation.store.inbox(conversation.scope)
     came = {entry.id: entry for entry in inbox if is_late(entry)}
     now = store_now(conversation.claim)
-    open_calls: list[OpenCall] = []
-    used: list[InboxEntry] = []
+    still_open = _StillOpen([], [], [])
     for index, (ticket, result) in enumerate(zip(tickets, results, strict=True)):
-        if result.status != "promised":
+        asks = is_asked(result)
+        if result.status != "promised" or not (waits or asks):
             continue
         entry = came.get(late_id(ticket.call_id))
         if entry is not None:
             value = cast("Mapping[str, Any]", entry.value["result"])
             loaded = ToolResult.load(value, calls[ticket.call_id])
             results[index] = as_execution_result(loaded)
-            used.append(entry)
+            still_open.used.append(entry)
+            continue
+        if asks:
+            still_open.asked.append(asked_of(result, conversation.answers))
             continue
         open_call = open_call_of(ticket, result)
         if open_call.until is not None and open_call.until <= now:
             results[index] = await _give_up(conversation, open_call, ticket)
         else:
-            open_calls.append(open_call)
-    return open_calls, used
+            still_open.calls.append(open_call)
+    return still_open
 
 
 async def _give_up(

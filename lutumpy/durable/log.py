@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args
 
 from lutumpy import Usage
 from lutumpy.plain.values import dataclass
+from lutumpy.tools import Question
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = [
     "ENDINGS",
+    "CallAsked",
     "CallDecided",
     "CallDelivered",
     "CallHeld",
@@ -268,6 +270,19 @@ class CallPromised:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAsked:
+    """The server of a call wants to know something from a person; written once for each leg.
+
+    Attributes:
+        call: The call.
+        questions: What it asks, for `loop.answer`. All of it is a stranger's text.
+    """
+
+    call: ShownCall
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallDelivered:
     """The late result of a call is taken: `outcome` is its status (`ok`, `error`, `rejected`), and
     `reason` is `delivered`, or `expired` where none came.
@@ -330,15 +345,21 @@ class LoopEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunWaits:
-    """The run has ended, and goes on when somebody has decided, or a late result has come.
+    """The run has ended, and goes on when somebody has decided or answered, or a late result came.
 
     Attributes:
         digest: The digest of the plan.
         held: The ids of the calls that nobody has decided yet.
+        promised: The ids of the calls whose results are still to come.
+        asked: The ids of the calls with questions that nobody has answered.
+        poll_after: Seconds after which to run again, where nobody else tells when.
     """
 
     digest: str
     held: tuple[str, ...] = ()
+    promised: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    poll_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +409,7 @@ DurableEvent: TypeAlias = Union[
     CallHeld,
     CallDecided,
     CallPromised,
+    CallAsked,
     CallDelivered,
     RoundExecuted,
     RoundCommitted,
@@ -424,24 +446,8 @@ def load_event(data: Mapping[str, Any]) -> DurableEvent:
 
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (
-        MessagesTaken,
-        RequestStarted,
-        Completed,
-        RoundDecoded,
-        RoundPlanned,
-        CallHeld,
-        CallDecided,
-        CallPromised,
-        CallDelivered,
-        RoundExecuted,
-        RoundCommitted,
-        Restarted,
-        LoopEnded,
-        RunWaits,
-        RunFailed,
-        RunStopped,
-    )
+    for kind in get_args(DurableEvent)
+    if kind not in (Delta, UnknownEvent)  # those have other forms
 }
 
 
@@ -474,6 +480,9 @@ def _usage(value: Any) -> Usage:
 # How attributes are read, by name; those of one class alone come first.
 _NESTED: Mapping[Any, Callable[[Any], Any]] = {
     (RunWaits, "held"): tuple,
+    "promised": tuple,
+    "asked": tuple,
+    "questions": _each(Question.load),
     (RoundPlanned, "handled"): _each(lambda value: _load_as(ShownResult, value)),
     (RoundPlanned, "rejected"): _each(lambda value: _load_as(ShownRejection, value)),
     "call": _call,

@@ -26,51 +26,43 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import Any, Generic, Literal, cast
 
 import anyio
 from typing_extensions import TypeVar, Unpack
 
 from lutumpy import (
-    CallTicket,
-    HookError,
     Model,
     RunNormally,
     Signer,
     TakenOverError,
     ToolDecision,
-    ToolRoundPlan,
     Toolset,
     TurnResult,
     Usage,
 )
 from lutumpy.durable.attempts import check_max_attempts, find_stuck
 from lutumpy.durable.conversation import OpenConversation, is_message
-from lutumpy.durable.decisions import read_decision
 from lutumpy.durable.effects import (
     DurableEffects,
-    HeldForPerson,
     RoundSettings,
-    held_calls,
     is_decision,
 )
 from lutumpy.durable.events import EventWriter
 from lutumpy.durable.late import (
     LateReader,
-    LateStore,
     is_late,
-    late_value,
-    result_of_delivery,
-    withdrawn_result,
 )
+from lutumpy.durable.late_round import HeldForPerson
 from lutumpy.durable.lease import give_up, hold_while
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop_arguments import UNSENT, check_arguments, check_parts
+from lutumpy.durable.loop_inbox import LoopInbox
+from lutumpy.durable.questions import is_answer
 from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, InboxEntry, Status, Taken
-from lutumpy.errors import StoreError
 from lutumpy.execution import Dispatcher, refuse_running_loop
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
@@ -89,9 +81,6 @@ from lutumpy.models import read_value
 from lutumpy.plain.driving import drive_async
 from lutumpy.tools import HasView, View
 
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
 __all__ = ["DurableLoop"]
 
 TS = TypeVar("TS", bound=Toolset[Any])
@@ -101,7 +90,7 @@ V = TypeVar("V", default=None)
 OnProgress = Callable[[LoopEvent[C]], "Awaitable[None] | None"]
 
 
-class DurableLoop(Generic[TS, C, V]):
+class DurableLoop(LoopInbox, Generic[TS, C, V]):
     """`run_tools` for conversations in a store: any process goes on with them, at any time.
 
     What was recorded is used, and never asked for or run again: the model's answer, the decisions
@@ -189,11 +178,12 @@ class DurableLoop(Generic[TS, C, V]):
         review = hooks if isinstance(hooks, ToolHooks) else None
         telemetry = self._loop_settings.telemetry
         carrier = None if telemetry is None else telemetry.carrier
-        self._settings = RoundSettings(
-            tools, runner, sign, verify, drift, has_async_hooks(decider), review, carrier, late
+        hooks_wait = has_async_hooks(decider)
+        settings = RoundSettings(
+            tools, runner, sign, verify, drift, hooks_wait, review, carrier, late
         )
+        super().__init__(store, settings)
         self._late = LateReader(tools, drift, review)
-        self._store = store
         self._llm = llm
         self._budget_for = budget_for
         self.has_events: bool = events
@@ -238,109 +228,6 @@ class DurableLoop(Generic[TS, C, V]):
             f"run_sync was called inside a running event loop: await run() there; {UNSENT}"
         )
         return anyio.run(partial(self._run, scope, in_thread=True))
-
-    async def decide(
-        self, scope: str, digest: str, decisions: Mapping[str, JsonValue], *, by: str
-    ) -> bool:
-        """Decide calls that are held, as `store.decide`, and check first that decisions fit.
-
-        Args:
-            scope: The conversation's id.
-            digest: The digest of the plan, as `Waiting` has it.
-            decisions: By call id: `{"decision": "run"}`, with an `input` for an edited one;
-                `{"decision": "complete", "output": ...}`; `{"decision": "reject", "reason": ...}`.
-            by: Who decides.
-
-        Returns:
-            `True` if all of them were taken; a second one for a call is ignored.
-
-        Raises:
-            StoreError: `plan`: no such plan is waiting. `decision`: a call isn't held, or a
-                decision doesn't fit its tool; the message says how. Nothing was decided.
-            PlanError: the plan can't be taken up by this release (`drift`, `verify`).
-        """
-        held = await self._store.held(scope=scope)
-        for each in held:
-            if each.scope == scope and each.digest == digest:
-                await self._check_decisions(scope, each.plan, decisions, by)
-        return await self._store.decide(scope, digest, decisions, by=by)
-
-    async def deliver(self, ticket: CallTicket, output: Any) -> bool:
-        """Leave the late result of a call, from any process, at any time, as often as one likes.
-
-        The next run takes it, once. It may come before the round of the call is recorded.
-
-        Args:
-            ticket: The ticket that the tool got; `CallTicket.load` reads its dump.
-            output: What the tool gave; an exception for one that failed; or a `ToolResult`.
-
-        Returns:
-            `True`; `False` if the call had its late result already: that one stands.
-
-        Raises:
-            PlanError: `schema`: the tool is another one now than that which was called.
-            CommitError: `wrong_output`: the output doesn't fit the tool. Nothing was left.
-            StoreError: the store has no such conversation.
-            TypeError: the store keeps no late results.
-        """
-        toolset = self._settings.tools.__view__().toolset
-        result = result_of_delivery(ticket, output, toolset)
-        value = late_value(ticket.call_id, ticket.tool, result, digest=ticket.tool_digest)
-        return await self._late_store().deliver(ticket.scope, ticket.call_id, value)
-
-    async def withdraw(self, scope: str, call_id: str, *, reason: str, by: str) -> bool:
-        """Give an open call up: its late result says that it was rejected, and why.
-
-        Args:
-            scope: The conversation's id.
-            call_id: The id of the call.
-            reason: Why; the model is told.
-            by: Who says so.
-
-        Returns:
-            `True`; `False` if the call had its late result already: that one stands.
-
-        Raises:
-            StoreError: the store has no such conversation.
-        """
-        result = await withdrawn_result(self._store, scope, call_id, reason)
-        value = late_value(call_id, result.metadata.name, result, digest=None, by=by)
-        return await self._late_store().deliver(scope, call_id, value)
-
-    def _late_store(self) -> LateStore:
-        if not callable(getattr(self._store, "deliver", None)):
-            raise TypeError(
-                f"{type(self._store).__name__} keeps no late results: it has no deliver()"
-            )
-        return cast("LateStore", self._store)
-
-    async def _check_decisions(
-        self,
-        scope: str,
-        data: Mapping[str, JsonValue],
-        decisions: Mapping[str, JsonValue],
-        by: str,
-    ) -> None:
-        """Raise `StoreError` where a decision doesn't fit; of another form, the store says so."""
-        settings = self._settings
-        plan: ToolRoundPlan[Any] = ToolRoundPlan.resume(
-            data,
-            await self._store.session(scope),
-            tools=settings.tools,
-            scope=scope,
-            verify=settings.verify,
-            drift=settings.drift,
-            counted=False,
-        )
-        try:
-            for call in held_calls(plan):
-                call_id = call.metadata.id
-                if call_id in decisions:
-                    plan = plan.decide({call_id: read_decision(call, decisions[call_id])}, by=by)
-        except HookError as error:
-            raise StoreError("decision", str(error)) from error
-        finally:
-            plan.discard()
 
     # --- one run -----------------------------------------------------------------------------
 
@@ -473,10 +360,11 @@ class DurableLoop(Generic[TS, C, V]):
         inbox = await self._store.inbox(scope)
         if isinstance(outcome, Answered):
             return any(is_message(entry) or is_late(entry) for entry in inbox)
-        decisions = [entry for entry in inbox if is_decision(entry, outcome.digest)]
-        if outcome.open:
-            decisions = [entry for entry in inbox if is_late(entry)]
-        return any(entry.id not in seen for entry in decisions)
+        if outcome.held:
+            came = [entry for entry in inbox if is_decision(entry, outcome.digest)]
+        else:
+            came = [entry for entry in inbox if is_late(entry) or is_answer(entry)]
+        return any(entry.id not in seen for entry in came)
 
     def __repr__(self) -> str:
         return f"<DurableLoop of {self._loop_settings.tools!r} on {self._store!r}>"

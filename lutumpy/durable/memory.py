@@ -36,6 +36,7 @@ from lutumpy.durable.memory_state import (
     unresolved_of,
 )
 from lutumpy.durable.operations import DIED
+from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls, no_round
 from lutumpy.durable.shown import decided_event
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryStore"]
 
 _SECONDS_BETWEEN_LOOKS = 0.01
+OF_PLAN = ("decision", "answer")  # they are about the open plan, and over with it
 
 
 class MemoryStore(MemoryOperators):
@@ -186,7 +188,7 @@ class MemoryStore(MemoryOperators):
                     "head", f"{claim.scope!r} is at {found.head.items} items, not {before.items}"
                 )
             if unless_messages:
-                waiting = [entry for entry in self._inbox_of(found) if entry.kind != "decision"]
+                waiting = [entry for entry in self._inbox_of(found) if entry.kind not in OF_PLAN]
                 if waiting:
                     return tuple(waiting)
             effects = found.effects()
@@ -241,6 +243,36 @@ class MemoryStore(MemoryOperators):
             if found.status in ("done", "waiting"):
                 found.set_status("open")
             return True
+
+    async def asked(self, scope: str) -> tuple[AskedCall, ...]:
+        """See `QuestionStore.asked`."""
+        with self._lock:
+            found = self._find(scope)
+            records = {
+                name: value for (n, name), value in found.records.items() if n == found.round
+            }
+            return asked_calls(copy_of(records), self._inbox_of(found))
+
+    async def answer(
+        self, scope: str, call_id: str, leg: int, answers: Mapping[str, JsonValue], *, by: str
+    ) -> bool:
+        """See `QuestionStore.answer`."""
+        with self._lock:
+            found = self._find(scope)
+            plan = open_plan(found)
+            if plan is None:
+                raise no_round(scope)
+            digest, taken = str(plan["digest"]), True
+            for key, given in answers.items():
+                entry_id = answer_id(digest, call_id, leg, key)
+                if any(entry.id == entry_id for entry in found.inbox):
+                    taken = False
+                    continue
+                value = copy_of(answer_value(digest, call_id, leg, key, given, by))
+                found.add_entry(InboxEntry(entry_id, "answer", value))
+            if found.status == "waiting":
+                found.set_status("open")
+            return taken
 
     async def inbox(self, scope: str) -> tuple[InboxEntry, ...]:
         """See `SessionStore.inbox`."""
@@ -363,7 +395,7 @@ class MemoryStore(MemoryOperators):
         """Keep what follows from a new record."""
         if name == "plan" and held_in(value):
             found.waiting_since = now()
-        if name.startswith("call:") and value.get("outcome") == "maybe_executed":
+        if name.startswith(("call:", "leg:")) and value.get("outcome") == "maybe_executed":
             call = UnresolvedCall.load(value["unresolved"])
             key = claim.round, call.metadata.id
             found.unresolved.setdefault(key, UnresolvedHere(call, claim.round))
@@ -375,6 +407,6 @@ class MemoryStore(MemoryOperators):
             [
                 entry
                 for entry in found.inbox
-                if not entry.taken and (entry.kind != "decision" or entry.value["plan"] == digest)
+                if not entry.taken and (entry.kind not in OF_PLAN or entry.value["plan"] == digest)
             ]
         )

@@ -247,7 +247,7 @@ def _note(claim: Claim, name: str, text: str) -> Operation[None]:
     key = key_of(claim.scope)
     if name == "plan" and held_in(read_plan(text)):
         yield Query("UPDATE {t}sessions SET waiting_since = {now} WHERE scope = ?", (key,))
-    if name.startswith("call:") and '"maybe_executed"' in text:
+    if name.startswith(("call:", "leg:")) and '"maybe_executed"' in text:
         value = read(text)
         if value.get("outcome") == "maybe_executed":
             call_id = key_of(value["unresolved"]["call"]["id"])
@@ -337,12 +337,12 @@ def commit(
 
 
 def _take(key: str, round: int, taken: Sequence[str]) -> Operation[None]:
-    """Mark what a commit takes of the inbox. The plan is over, and so are decisions about it."""
+    """Mark what a commit takes of the inbox. The plan is over, and so are decisions and answers."""
     marks = ", ".join("?" * len(taken))
     named = f" OR id IN ({marks})" if taken else ""
     yield Query(
         "UPDATE {t}inbox SET taken_round = ? "
-        f"WHERE scope = ? AND taken_round IS NULL AND (kind = 'decision'{named})",
+        f"WHERE scope = ? AND taken_round IS NULL AND (kind IN ('decision', 'answer'){named})",
         (round, key, *[key_of(entry_id) for entry_id in taken]),
     )
     for entry_id in taken:

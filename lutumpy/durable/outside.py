@@ -1,5 +1,5 @@
-"""What comes to a store in a database from outside: messages, decisions, what became of calls, and
-late results.
+"""What comes to a store in a database from outside: messages, decisions, answers, what became of
+calls, and late results.
 
 See `operations.py` for what an operation is.
 """
@@ -15,6 +15,7 @@ from lutumpy.durable.columns import (
     key_of,
     long_name_of,
     name_of,
+    read,
     read_call,
     read_mapping,
     read_plan,
@@ -22,6 +23,7 @@ from lutumpy.durable.columns import (
 )
 from lutumpy.durable.envelopes import Place, marker_of
 from lutumpy.durable.event_rows import append_events
+from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls, no_round
 from lutumpy.durable.shown import decided_event
 from lutumpy.durable.tables import NOTIFY, Operation, Query, known, lock, unknown
 from lutumpy.durable.types import InboxEntry
@@ -29,6 +31,8 @@ from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 
 __all__ = [
+    "answer",
+    "asked",
     "decide",
     "deliver",
     "inbox",
@@ -164,11 +168,44 @@ def _is_told(scope: str, round: int, call_id: str) -> Operation[bool]:
 def undecided_in(scope: str, plan: Mapping[str, Any]) -> Operation[tuple[str, ...]]:
     """The calls of a plan that nobody has decided yet."""
     rows = yield Query(
-        "SELECT value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL AND plan = ?",
+        "SELECT value FROM {t}inbox WHERE scope = ? AND taken_round IS NULL AND plan = ? "
+        "AND kind = 'decision'",
         (key_of(scope), plan["digest"]),
     )
     decided = {read_mapping(value, "decision", "call_id")["call_id"] for (value,) in rows}
     return tuple([call_id for call_id in held_in(plan) if call_id not in decided])
+
+
+def asked(scope: str) -> Operation[tuple[AskedCall, ...]]:
+    """See `QuestionStore.asked`."""
+    waiting = yield from inbox(scope)
+    rows = yield Query(
+        "SELECT r.name, r.long_name, r.value FROM {t}records r JOIN {t}sessions s "
+        "ON s.scope = r.scope AND s.round = r.round WHERE r.scope = ? AND r.value IS NOT NULL",
+        (key_of(scope),),
+    )
+    records = {name_of(name, long_name): read(value) for name, long_name, value in rows}
+    return asked_calls(records, waiting)
+
+
+def answer(
+    scope: str, call_id: str, leg: int, answers: Mapping[str, Any], by: str
+) -> Operation[bool]:
+    """See `QuestionStore.answer`."""
+    status = (yield from lock(scope))[4]
+    plan = yield from _open_plan(scope)
+    if plan is None:
+        raise no_round(scope)
+    digest = str(plan["digest"])
+    all_taken = True
+    for key, given in answers.items():
+        value = write(answer_value(digest, call_id, leg, key, given, by))
+        entry_id = answer_id(digest, call_id, leg, key)
+        added = yield from _add_to_inbox(scope, entry_id, "answer", digest, value)
+        all_taken = all_taken and added
+    if status == "waiting":
+        yield from _open(scope)
+    return all_taken
 
 
 def unresolved(scope: str) -> Operation[list[UnresolvedCall]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lutumpy import OpenCall
+    from lutumpy.tools import Question
 
 __all__ = ["Answered", "RunResult", "Stuck", "Waiting"]
 
@@ -38,20 +39,26 @@ class Answered(Generic[V_co]):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A person has to decide calls, or results have to come, before the conversation goes on. This
-    process may end.
+    """A person has to decide calls or answer questions, or results have to come, before the
+    conversation goes on. This process may end.
 
     Attributes:
         plan: The plan of the open round, as `ToolRoundPlan.dump` gives it, to be shown.
         held: The ids of the calls that nobody has decided yet.
         digest: The digest of the plan, which decisions have to name.
         open: The calls of the round whose results are still to come.
+        questions: What servers want to know from a person, for `loop.answer`; what was answered
+            isn't among it.
+        poll_after: Seconds after which to call `run` again, where nobody else tells that there is
+            something to do; `None` where somebody will.
     """
 
     plan: Mapping[str, JsonValue] = field(repr=False)
     held: tuple[str, ...]
     digest: str
     open: tuple[OpenCall, ...] = ()
+    questions: tuple[Question, ...] = ()
+    poll_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,13 @@ from lutumpy.loops import LoopResult
 from lutumpy.models import CallBlock, Message, OpaqueBlock, ReasoningBlock, TextBlock
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
-from lutumpy.tools import call_arguments, written_arguments
+from lutumpy.tools import Question, call_arguments, written_arguments
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = [
+    "asked_event",
     "decided_event",
     "dump_event",
     "held_event",
@@ -214,6 +215,15 @@ def held_event(call: BaseToolCall, reason: str, digest: str) -> dict[str, JsonVa
         }
     )
     return {"event": "CallHeld", **values}
+
+
+def asked_event(call: BaseToolCall, questions: Sequence[Question]) -> dict[str, JsonValue]:
+    """That a server wants to know something before a call goes on."""
+    asked = [question.dump() for question in questions]
+    values: dict[str, JsonValue] = json_values.clean(
+        {"call": asdict(_show_call(call)), "questions": asked}
+    )
+    return {"event": "CallAsked", **values}
 
 
 def promised_event(call: OpenCall) -> dict[str, JsonValue]:

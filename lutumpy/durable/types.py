@@ -64,12 +64,15 @@ class InboxEntry:
             task: it is written before the next turn, whenever that is.
             Or `late`, the late result of a call: `{"call_id": ..., "tool": ..., "result": ...}`,
             which begins no task either, but is answered (rules LR9, LR11).
-        value: The message, decision, notice or late result.
-        taken: Whether a round has taken it. A decision is kept as long as its plan is open.
+            Or `answer`, what a person answered a server in the middle of a call: `{"plan": digest,
+            "call_id": ..., "leg": ..., "key": ..., "answer": {...}, "by": ...}` (rule LR24).
+        value: The message, decision, notice, late result or answer.
+        taken: Whether a round has taken it. A decision or answer is kept as long as its plan is
+            open.
     """
 
     id: str
-    kind: Literal["message", "decision", "notice", "late"]
+    kind: Literal["message", "decision", "notice", "late", "answer"]
     value: Mapping[str, JsonValue]
     taken: bool = False
 

@@ -73,7 +73,16 @@ class EngineError(LutumpyError, RuntimeError):
 
 
 StoreErrorKind = Literal[
-    "unknown_scope", "exists", "version", "plan", "decision", "head", "damaged", "codec", "round"
+    "unknown_scope",
+    "exists",
+    "version",
+    "plan",
+    "decision",
+    "answer",
+    "head",
+    "damaged",
+    "codec",
+    "round",
 ]
 """What was wrong with a request to a store; see `StoreError.kind`."""
 
@@ -84,7 +93,8 @@ class StoreError(LutumpyError, ValueError):
     Attributes:
         kind: `unknown_scope`: it has no such conversation. `exists`: it has one already.
             `version`: another release made its tables. `plan`: no such plan is waiting. `decision`:
-            a decision doesn't fit the plan. `head`: the conversation isn't where the writer thought
+            a decision doesn't fit the plan. `answer`: a call asks no such question, or the answer
+            doesn't fit its form. `head`: the conversation isn't where the writer thought
             it was. `damaged`: a column holds something else than was written there. `codec`: what
             stands there can't be decoded. `round`: the conversation has no such round, or it was
             pruned.

@@ -106,7 +106,7 @@ async def attempt_within(
         if callable(told):
             _tell(told, call, attempt.concluded[0])
     error_seen = attempt.error
-    if attempt.concluded is not None and attempt.concluded[0].outcome == "promised":
+    if attempt.concluded is not None and attempt.concluded[0].outcome in ("promised", "asked"):
         error_seen = None  # that is how a tool says it
     if attempt.timed_out and error_seen is None:
         error_seen = TimeoutError("the tool did not finish in time")

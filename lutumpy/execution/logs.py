@@ -19,7 +19,7 @@ __all__ = ["log_result", "log_retry", "log_return", "logger"]
 logger: logging.Logger = logging.getLogger("lutumpy.execution")
 
 PREVIEW_BYTES = 500
-_EXPECTED = ("ok", "rejected", "not_started", "promised")
+_EXPECTED = ("ok", "rejected", "not_started", "promised", "asked")
 
 
 def log_result(

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
+from lutumpy.models import Promise
 from lutumpy.plain.values import dataclass
-from lutumpy.tools import RESULT_READERS, HasMetadata, failed_result, is_for_the_model
+from lutumpy.tools import RESULT_READERS, Asked, HasMetadata, failed_result, is_for_the_model
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -32,6 +34,7 @@ Outcome = Literal[
     "interrupted",
     "not_started",
     "promised",
+    "asked",
 ]
 """What became of a call.
 
@@ -44,6 +47,7 @@ Outcome = Literal[
 - `interrupted`: the run was cancelled while it was running, and running it again does no harm.
 - `not_started`: the run was cancelled before it began.
 - `promised`: it has begun, and its result comes later (`Later`).
+- `asked`: it waits for a person's answer to a question, and goes on then (`Waiting.questions`).
 """
 
 UNKNOWN = (
@@ -266,6 +270,33 @@ def promised(
         latency=latency,
     )
     return result, None
+
+
+def asked(call: BaseToolCall, error: Asked, attempts: int, latency: float) -> ExecutionResult:
+    """What is recorded of a call whose tool asks something: and what its next leg needs."""
+    now = datetime.now(timezone.utc)
+    number = 1 if call.leg is None else call.leg.number
+    questions = [
+        {"key": key, "server": error.server, "since": now.isoformat(), **question}
+        for key, question in error.questions.items()
+    ]
+    metadata = call.metadata
+    handle = {
+        "call_id": metadata.id,
+        "tool": metadata.name,
+        "leg": number,
+        "questions": questions,
+        "resume": dict(error.resume),
+    }
+    return ExecutionResult(
+        metadata,
+        "",
+        "promised",
+        promise=Promise(handle=handle, since=now, tool_digest=call.tool.digest),
+        outcome="asked",
+        attempts=attempts,
+        latency=latency,
+    )
 
 
 def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:

@@ -55,6 +55,7 @@ from lutumpy.execution.results import ExecutionResult
 from lutumpy.execution.slots import Loop, RunQueue, Slots, WaitingCall
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.tools import (
+    Asked,
     IdempotencyKey,
     call_arguments,
     idempotency_key,
@@ -434,6 +435,8 @@ class Run:
             return results.timed_out(call, attempts, latency, error, began=began), None
         if isinstance(attempt.error, Later) and call.selector.definition.options.late:
             return results.promised(call, attempt.error, attempts, latency)
+        if isinstance(attempt.error, Asked) and call.leg is not None:
+            return results.asked(call, attempt.error, attempts, latency), None
         return results.raised(call, attempt.error, attempts, latency, began=attempt.began)
 
     def _settle(

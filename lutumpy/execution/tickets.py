@@ -10,7 +10,7 @@ from lutumpy.execution.executor import ToolExecutor
 from lutumpy.execution.journal import CallJournal
 from lutumpy.execution.results import ExecutionResult, as_execution_result
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import NotPortable, load_input, restored_origin
+from lutumpy.tools import CallLeg, NotPortable, load_input, restored_origin
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -41,6 +41,9 @@ def call_of_ticket(ticket: CallTicket, tools: type[Toolset[Any]]) -> BaseToolCal
     call: ToolCall[Any, Any] = ToolCall(ticket.metadata, value, selector, (), origin)
     call.key = ticket.key
     call.equal_to = ticket.equal_to
+    if ticket.leg:
+        resume = ticket.resume if isinstance(ticket.resume, dict) else None
+        call.leg = CallLeg(ticket.leg, resume)
     return call
 
 

@@ -23,7 +23,7 @@ from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 
 if TYPE_CHECKING:
-    from lutumpy import ToolMetadata
+    from lutumpy import CallTicket, ToolMetadata
 
 __all__ = ["CallSender", "ProgressHandler"]
 
@@ -68,19 +68,26 @@ class CallSender:
         effect: Effect,
         arguments: dict[str, Any],
         call: ToolMetadata | None,
+        ticket: CallTicket | None = None,
     ) -> CallToolResult:
         """The server's answer, once it has asked all that it wants to know.
 
         Raises:
+            Asked: A person has to answer, and a store keeps the call.
             ToolError: It failed, or can't be answered, and calling again does no harm.
             McpConnectionError: Of a call that has an effect once, what it did is unknown.
             McpUnknownResult: Likewise.
             MCPError: Likewise.
         """
-        result, legs = await self._send_leg(connection, name, effect, arguments, call), 1
+        holds = self._questions.holds and ticket is not None and ticket.leg > 0
+        beside = self._questions.resume(ticket)
+        result = await self._send_leg(connection, name, effect, arguments, call, beside)
+        legs = 1
         while isinstance(result, InputRequiredResult):
             # Its handler has run until it asked, and may have taken effect by then (rule LR27).
-            answers = await self._questions.answer(result, connection.send, name, call, legs)
+            answers = await self._questions.answer(
+                result, connection.send, name, call, legs, holds=holds
+            )
             if answers is None:
                 raise self._refuse_question(name, effect, result)
             beside = {"input_responses": answers or None, "request_state": result.request_state}

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import anyio
 from anyio.abc import TaskGroup
@@ -30,7 +30,15 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, Tool
 from typing_extensions import Self
 
-from lutumpy import DynamicInput, DynamicTool, ToolCall, ToolError, ToolMetadata, Toolset
+from lutumpy import (
+    CallTicket,
+    DynamicInput,
+    DynamicTool,
+    ToolCall,
+    ToolError,
+    ToolMetadata,
+    Toolset,
+)
 from lutumpy.mcp.calling import CallSender, ProgressHandler
 from lutumpy.mcp.connection import Connection
 from lutumpy.mcp.errors import McpConnectionError
@@ -44,6 +52,7 @@ from lutumpy.mcp.questions import AskHandler, Questions
 from lutumpy.mcp.results import cut, read_result
 from lutumpy.plain.safe_text import class_name, safe_str
 from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
+from lutumpy.tools import asking
 
 if TYPE_CHECKING:
     import httpx2
@@ -90,8 +99,11 @@ class McpTools(Materials):
         on_answer: Called with the call and the server's whole answer, before it is made an output:
             there its structured content is also where the model gets a text.
         ask: Asked what the server wants to know from a person in the middle of a call, in the time
-            that the call has; the server is told that somebody can be asked. Without it, and
-            without callbacks of the SDK's in `client_options`, a call that asks fails.
+            that the call has; the server is told that somebody can be asked. With `"hold"` a
+            `DurableLoop` keeps the question: its run ends with `Waiting.questions`, and the call
+            goes on after `loop.answer`. Where nothing can be kept, in a loop without a store or
+            with a server of the older protocol, `"hold"` declines. Without `ask`, and without
+            callbacks of the SDK's in `client_options`, a call that asks fails.
         client_options: Further arguments of the SDK's `Client`, such as `mode`.
 
     Raises:
@@ -120,7 +132,7 @@ class McpTools(Materials):
         errlog: TextIO | None = None,
         on_progress: ProgressHandler | None = None,
         on_answer: AnswerHandler | None = None,
-        ask: AskHandler | None = None,
+        ask: AskHandler | Literal["hold"] | None = None,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         check_server(server)
@@ -143,13 +155,16 @@ class McpTools(Materials):
         self._errlog = errlog
         self._on_answer = on_answer
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}
-        if ask is not None and not callable(ask):
-            raise TypeError(f"ask is a function that is called with a question, not {ask!r:.100}")
+        if ask is not None and ask != "hold" and not callable(ask):
+            raise TypeError(
+                f'ask is a function that is called with a question, or "hold", not {ask!r:.100}'
+            )
         if ask is not None and "elicitation_callback" in self._client_options:
             raise ValueError("who is asked: ask=, or the elicitation_callback of client_options")
-        questions = Questions(name, ask)
+        questions = Questions(name, ask, name_address(server))
         if questions.callback is not None:
             self._client_options["elicitation_callback"] = questions.callback
+        self._holds = questions.holds
         self._sender = CallSender(name, self._limits, on_progress, questions)
         # How often the server has told of a change, and how many of these the list knows.
         self._changes = 0
@@ -365,6 +380,16 @@ class McpTools(Materials):
 
     def _make_run(self, entry: Tool, effect: Effect) -> Run:
         name = entry.name
+        if self._holds:
+
+            async def run_leg(
+                arguments: dict[str, Any],
+                call: ToolMetadata | None = None,
+                ticket: CallTicket | None = None,
+            ) -> DynamicOutput:
+                return await self._call(name, effect, arguments, call, ticket)
+
+            return asking(run_leg)
 
         async def run(arguments: dict[str, Any], call: ToolMetadata | None = None) -> DynamicOutput:
             return await self._call(name, effect, arguments, call)
@@ -372,13 +397,18 @@ class McpTools(Materials):
         return run
 
     async def _call(
-        self, name: str, effect: Effect, arguments: dict[str, Any], call: ToolMetadata | None
+        self,
+        name: str,
+        effect: Effect,
+        arguments: dict[str, Any],
+        call: ToolMetadata | None,
+        ticket: CallTicket | None = None,
     ) -> DynamicOutput:
         """Run a tool of the server (rules MCP4 to MCP6)."""
         connection = self._connection
         if connection is None or connection.state != "open":
             raise ToolError("Connection closed: the server is gone, and this tool was not called.")
-        result = await self._sender.call(connection, name, effect, arguments, call)
+        result = await self._sender.call(connection, name, effect, arguments, call, ticket)
         if self._on_answer is not None:
             done = self._on_answer(call, result)
             if hasattr(done, "__await__"):

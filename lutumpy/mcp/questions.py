@@ -1,5 +1,5 @@
-"""What a server asks in the middle of a call, and the answers of a handler in this process (rules
-LR22 to LR30).
+"""What a server asks in the middle of a call: answered by a handler in this process, or held for a
+person (rules LR22 to LR30).
 """
 
 # What is hard here
@@ -14,6 +14,11 @@ LR22 to LR30).
 #
 # On each leg the server's handler runs again from its beginning, and has run until it asked. So
 # from the first question on nobody may say that the tool was not run.
+#
+# Where questions are held, a call ends here by `Asked`. A store keeps what was asked, and the state
+# as it came; the next leg may be sent days later, by another process. On the older protocol nothing
+# outlives the connection, and without a store nobody waits: then the answer is that the person has
+# declined.
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 from mcp.client.context import ClientRequestContext
@@ -34,13 +39,14 @@ from mcp.types import (
     InputRequiredResult,
 )
 
+from lutumpy import ToolError
 from lutumpy.plain.values import dataclass
-from lutumpy.tools.json_schema import JsonSchema, SchemaError
+from lutumpy.tools import Asked, find_misfit
 
 if TYPE_CHECKING:
     from mcp import Client
 
-    from lutumpy import ToolMetadata
+    from lutumpy import CallTicket, ToolMetadata
 
 __all__ = ["AskHandler", "McpQuestion", "Questions", "is_old_question"]
 
@@ -49,7 +55,6 @@ _log = logging.getLogger("lutumpy.mcp")
 _MOST_LEGS = 10  # of one call; the SDKs of other languages stop there, too
 _MOST_TRIES = 3  # of a handler, for one question
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.25  # seconds, before a leg that a server wants without asking
-_ACTIONS = ("accept", "decline", "cancel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +96,47 @@ class Questions:
 
     Args:
         server: The name of the server's toolset.
-        handler: Whom to ask; `None` for callbacks of the SDK's client alone.
+        ask: Whom to ask; `"hold"` for a person, where a store keeps the call; `None` for callbacks
+            of the SDK's client alone.
+        address: The server's address, where it has one: a call that was held goes on there alone.
     """
 
-    def __init__(self, server: str, handler: AskHandler | None) -> None:
+    def __init__(
+        self, server: str, ask: AskHandler | Literal["hold"] | None, address: str | None
+    ) -> None:
         self._server = server
-        self._handler = handler
+        self._address = address
+        self.holds: bool = ask == "hold"
+        self._handler: AskHandler | None = None if isinstance(ask, str) else ask
 
     @property
     def callback(self) -> Callable[[Any, Any], Awaitable[Any]] | None:
         """The SDK's `elicitation_callback`, by which a client declares that it can be asked; `None`
         where nobody is.
         """
+        if self.holds:
+            return _decline
         return None if self._handler is None else self._answer_older
+
+    def resume(self, ticket: CallTicket | None) -> dict[str, Any] | None:
+        """What a further leg of a call is sent with: the answers, and the state as it came (LR25).
+
+        Args:
+            ticket: The ticket of the call; `None` where nobody holds questions.
+
+        Raises:
+            ToolError: The question was another server's.
+        """
+        resume: Any = None if ticket is None else ticket.resume
+        if resume is None:
+            return None
+        if resume["address"] != self._address:
+            raise ToolError(
+                f"The question was asked by a server at another address than {self._server} has "
+                "now, so the answer was not sent."
+            )
+        answers = {**resume["answered"], **resume["answers"]}
+        return {"input_responses": answers or None, "request_state": resume["state"]}
 
     async def answer(
         self,
@@ -112,6 +145,8 @@ class Questions:
         tool: str,
         call: ToolMetadata | None,
         leg: int,
+        *,
+        holds: bool,
     ) -> dict[str, Any] | None:
         """The answers to what a server wants before it goes on; none where it only wants the call
         again, after a moment.
@@ -121,18 +156,28 @@ class Questions:
             send: Runs a function with the SDK's client.
             tool: The name of the tool there.
             call: The call.
-            leg: How many legs the call has had.
+            leg: How many legs the call has had in this process.
+            holds: Whether a store waits for a person's answer.
 
         Returns:
             The answers by the server's names for its questions; `None` where it can't be answered.
+
+        Raises:
+            Asked: A person has to answer, or the call has to be sent again later.
         """
         if leg > _MOST_LEGS:
+            if holds and not result.input_requests:
+                raise self._hold(result, {}, {})
             return None
         requests = result.input_requests or {}
         if not requests:
             await anyio.sleep(min(_FIRST_WAIT * 2 ** (leg - 1), _LONGEST_WAIT))
         answers: dict[str, Any] = {}
+        held: dict[str, Any] = {}
         for key, request in requests.items():
+            if holds and isinstance(request, ElicitRequest):
+                held[key] = _describe(request.params)
+                continue
             if self._handler is not None and isinstance(request, ElicitRequest):
                 question = self._read(request.params, key)
                 answers[key] = await self._ask(replace(question, tool=tool, call=call))
@@ -141,7 +186,20 @@ class Questions:
             if isinstance(answer, ErrorData):
                 return None
             answers[key] = answer
+        if held:
+            raise self._hold(result, held, answers)
         return answers
+
+    def _hold(
+        self, result: InputRequiredResult, held: dict[str, Any], answers: dict[str, Any]
+    ) -> Asked:
+        """What ends a leg whose questions a person has to answer."""
+        answered = {
+            key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for key, answer in answers.items()
+        }
+        resume = {"state": result.request_state, "address": self._address, "answered": answered}
+        return Asked(self._server, held, resume)
 
     async def _answer_older(self, context: Any, params: Any) -> ElicitResult | ErrorData:
         """What a server of 2025-11-25 asks while a call runs (rule LR30)."""
@@ -164,13 +222,25 @@ class Questions:
             answer = self._handler(question)
             if hasattr(answer, "__await__"):
                 answer = await answer
-            problem = _find_problem(question, answer)
+            problem = find_misfit(question.form, answer)
             if problem is None:
                 content = answer.get("content") if answer["action"] == "accept" else None
                 return ElicitResult(action=answer["action"], content=content)
             question = replace(question, problem=problem)
         _log.warning("%s was given no fitting answer: %s", self._server, question.problem)
         return ElicitResult(action="cancel")
+
+
+async def _decline(context: Any, params: Any) -> ElicitResult:
+    """The answer where nobody can be waited for (rule LR30)."""
+    return ElicitResult(action="decline")
+
+
+def _describe(params: Any) -> dict[str, Any]:
+    """A question as JSON values, for a store."""
+    if isinstance(params, ElicitRequestURLParams):
+        return {"message": params.message, "url": params.url}
+    return {"message": params.message, "form": params.requested_schema}
 
 
 def is_old_question(data: Any) -> bool:
@@ -184,25 +254,3 @@ async def _ask_client(request: Any, key: str, client: Client) -> Any:
     """What a callback of the SDK's client answers that the user gave; else an `ErrorData`."""
     context = ClientRequestContext(session=client.session, request_id=key)
     return await client.session.dispatch_input_request(context, request)
-
-
-def _find_problem(question: McpQuestion, answer: Any) -> str | None:
-    """What is wrong with an answer, for the person who gave it."""
-    if not isinstance(answer, Mapping) or answer.get("action") not in _ACTIONS:
-        return f"an answer is a mapping whose action is one of {', '.join(_ACTIONS)}"
-    unknown = sorted(set(answer) - {"action", "content"})
-    if unknown:
-        return f"an answer has an action and a content, not {unknown[0]!r:.100}"
-    content = answer.get("content")
-    if answer["action"] != "accept":
-        return None
-    if question.form is None:
-        return None if content is None else "there is nothing to fill in"
-    if not isinstance(content, Mapping):
-        return "the form isn't filled in: content is a mapping"
-    try:
-        failures = JsonSchema(question.form).failures(dict(content))
-    except SchemaError as error:
-        return f"the server's form can't be used: {error}"
-    places = [f"{'.'.join(map(str, failure.path))}: {failure.text}" for failure in failures]
-    return "; ".join([place.removeprefix(": ") for place in places[:5]]) or None

@@ -97,7 +97,7 @@ class ToolSpan:
         measured = {names.TOOL_NAME: self._call.metadata.name, names.CALL_OUTCOME: outcome}
         if outcome == "promised":
             self._recorder.remember(self._call.metadata.id, span.get_span_context())
-        elif outcome != "ok":
+        elif outcome not in ("ok", "asked"):
             kind = outcome if error is None else error_type(error)
             mark_failed(span, kind)
             measured[names.ERROR_TYPE] = kind

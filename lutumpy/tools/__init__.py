@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.digests import canonical_content, content_of, digest_of
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.portable_input import NotPortable, load_input
+    from lutumpy.tools.questions import Asked, CallLeg, Question, asking, find_misfit, may_ask
     from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import HasMetadata, failed_result
     from lutumpy.tools.selectors import ByTool, extended_selector, extends
@@ -30,13 +31,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RESULT_READERS",
+    "Asked",
     "ByTool",
+    "CallLeg",
     "HasMetadata",
     "HasView",
     "IdempotencyKey",
     "NotPortable",
     "ProviderSettings",
+    "Question",
     "View",
+    "asking",
     "call_arguments",
     "canonical_content",
     "content_of",
@@ -46,10 +51,12 @@ __all__ = [
     "failed_result",
     "failure_text",
     "final_arguments",
+    "find_misfit",
     "idempotency_key",
     "is_for_the_model",
     "load_input",
     "make_ticket",
+    "may_ask",
     "restored_origin",
     "ticket_in_plan",
     "written_arguments",
@@ -68,6 +75,14 @@ _HOMES = homes_of(
         "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
+        "lutumpy.tools.questions": [
+            "Asked",
+            "CallLeg",
+            "Question",
+            "asking",
+            "find_misfit",
+            "may_ask",
+        ],
         "lutumpy.tools.result_dumps": ["RESULT_READERS"],
         "lutumpy.tools.results": ["HasMetadata", "failed_result"],
         "lutumpy.tools.selectors": ["ByTool", "extended_selector", "extends"],

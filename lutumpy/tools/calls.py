@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lutumpy.core.call_place import CallPlace
+    from lutumpy.tools.questions import CallLeg
     from lutumpy.tools.selectors import Selector
 
 I = TypeVar("I", default=Any)
@@ -64,9 +65,11 @@ class BaseToolCall:
         key: Its idempotency key, if that was fixed before: a call of a plan or a ticket that was
             loaded. Else the executor makes one (rule P9).
         equal_to: For such a call, the text that is the same for equal calls.
+        leg: Which leg of it is to be run, where questions in the middle of it can be held for a
+            person.
     """
 
-    __slots__ = ("equal_to", "input", "key", "metadata", "origin", "repairs", "selector")
+    __slots__ = ("equal_to", "input", "key", "leg", "metadata", "origin", "repairs", "selector")
 
     metadata: ToolMetadata
     input: Any
@@ -75,6 +78,7 @@ class BaseToolCall:
     origin: CallPlace | None
     key: str | None
     equal_to: str | None
+    leg: CallLeg | None
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class BaseToolCall:
         self.origin = origin
         self.key = None
         self.equal_to = None
+        self.leg = None
 
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief, brief_line

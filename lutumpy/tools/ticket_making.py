@@ -30,6 +30,7 @@ def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> C
     """
     definition = call.selector.definition
     options, origin, metadata = definition.options, call.origin, call.metadata
+    leg, resume = (0, None) if call.leg is None else call.leg
     return CallTicket(
         scope,
         metadata.id,
@@ -46,6 +47,8 @@ def make_ticket(call: BaseToolCall, *, scope: str, key: str, equal_to: str) -> C
         equal_to,
         metadata.is_text,
         options.late,
+        leg,
+        resume,
     )
 
 

@@ -40,6 +40,9 @@ class CallTicket:
         equal_to: A text that is the same for equal calls of one tool, edits of hooks included.
         is_text: Whether `arguments` is free text, and not JSON.
         late: Whether its result may come later.
+        leg: Which leg of the call this is, from 1, where its tool may ask something in the middle
+            of it and the sender holds questions for a person; else 0.
+        resume: What the tool's code needs for a further leg, with the answers (`CallLeg.resume`).
     """
 
     scope: str
@@ -57,6 +60,8 @@ class CallTicket:
     equal_to: str = field(default="", repr=False)
     is_text: bool = False
     late: bool = False
+    leg: int = 0
+    resume: JsonValue = field(default=None, repr=False)
 
     @property
     def metadata(self) -> ToolMetadata:
@@ -69,8 +74,11 @@ class CallTicket:
         dumped: dict[str, JsonValue] = {name: getattr(self, name) for name in _FIELDS}
         if self.timeout == math.inf:
             dumped["timeout"] = None
+        # As in tickets that were made before these were known.
         if not self.late:
-            del dumped["late"]  # as in tickets that were made before it was known
+            del dumped["late"]
+        if not self.leg:
+            del dumped["leg"], dumped["resume"]
         return dumped
 
     @staticmethod
@@ -82,7 +90,7 @@ class CallTicket:
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"a ticket is a JSON object, not {type(data).__name__}")
-        values = {"late": False, **data}
+        values = {"late": False, "leg": 0, "resume": None, **data}
         if "timeout" in values and values["timeout"] is None:
             values["timeout"] = math.inf
         for name, kinds in _KINDS.items():
@@ -101,6 +109,8 @@ class CallTicket:
             raise ValueError(f"the effect of the ticket is {values['effect']!r}")
         if not 0 <= values["occurrence"] <= _MOST_CALLS:
             raise ValueError(f"the occurrence of the ticket is {safe_repr(values['occurrence'])}")
+        if not 0 <= values["leg"] <= _MOST_LEGS:
+            raise ValueError(f"the leg of the ticket is {safe_repr(values['leg'])}")
         if "input" not in values:
             raise ValueError("the ticket has no input")
         # What a later release adds is left out.
@@ -112,11 +122,13 @@ _MOST_CALLS = 100_000
 
 _MOST_RETRIES = 2**63 - 1
 
+_MOST_LEGS = 1_000_000
+
 _FIELDS = tuple([each.name for each in fields(CallTicket)])
 _KINDS: Mapping[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("scope", "call_id", "tool", "arguments", "key", "effect"), (str,)),
     **dict.fromkeys(("tool_digest", "at", "equal_to"), (str,)),
-    **dict.fromkeys(("max_retries", "occurrence"), (int,)),
+    **dict.fromkeys(("max_retries", "occurrence", "leg"), (int,)),
     "timeout": (int, float),
     "is_text": (bool,),
     "late": (bool,),

@@ -285,7 +285,7 @@ async def test_a_handler_that_fails_leaves_a_call_of_unknown_outcome_LR26() -> N
 
 def test_who_is_asked_is_said_once() -> None:
     with pytest.raises(TypeError, match="ask is a function"):
-        McpTools(GREETINGS, ask="hold")  # type: ignore[arg-type]
+        McpTools(GREETINGS, ask="wait")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="who is asked"):
         McpTools(
             GREETINGS, ask=lambda question: ADA, client_options={"elicitation_callback": print}

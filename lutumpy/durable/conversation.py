@@ -124,6 +124,8 @@ class OpenConversation:
         self.before_late: Callable[[Sequence[tuple[ToolResult, str]]], Awaitable[None]] | None = (
             None
         )
+        # The open calls that nobody knows of any more; a loop that polls sets it.
+        self.lost: frozenset[str] = frozenset()
         # What makes items of late results; a loop sets it.
         self.late: LateReader | None = None
         # Entries that the results of the open round tell: the commit takes them.
@@ -261,8 +263,10 @@ class OpenConversation:
         return [
             call
             for call in self.open_calls
-            if call.promise.until is not None
-            and call.promise.until <= now
+            if (
+                call.call_id in self.lost
+                or (call.promise.until is not None and call.promise.until <= now)
+            )
             and late_id(call.call_id) not in came
         ]
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -51,6 +51,7 @@ from lutumpy.durable.events import EventWriter
 from lutumpy.durable.journal import StoreJournal, is_unresolved
 from lutumpy.durable.late_round import HeldForPerson, settle_open_calls
 from lutumpy.durable.local import LocalRunner
+from lutumpy.durable.polling import Polls
 from lutumpy.durable.questions import leg_of, ticket_of_leg
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.runner import CallRunner
@@ -102,6 +103,7 @@ class RoundSettings:
             round up links its own to that.
         late: What a round does whose calls are open: it waits for their results, or is committed
             with their promises.
+        polls: Asks for the results of calls that nobody delivers.
     """
 
     tools: Any
@@ -113,6 +115,7 @@ class RoundSettings:
     review: ToolHooks[Any] | None
     carrier: Callable[[], Mapping[str, str]] | None = None
     late: Literal["wait", "go_on"] = "wait"
+    polls: Polls = field(default_factory=Polls)
 
 
 class DurableEffects(AsyncEffects):
@@ -307,6 +310,7 @@ class DurableEffects(AsyncEffects):
             results,
             self._calls,
             self._events,
+            self._settings.polls,
             waits=self._settings.late == "wait",
         )
 

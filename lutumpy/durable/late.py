@@ -28,6 +28,7 @@ from lutumpy.execution import ExecutionResult, UnresolvedCall, call_of_ticket
 from lutumpy.hooks import ToolHooks
 from lutumpy.loops import take_content
 from lutumpy.models import Promise, PromisedCall, late_items
+from lutumpy.tools import Poller, poller_of
 
 if TYPE_CHECKING:
     from lutumpy import Session
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
 __all__ = [
     "LateReader",
     "LateStore",
+    "cancel_polled",
     "expired_result",
     "is_late",
     "late_id",
     "late_value",
     "open_call_of",
+    "poller_by_name",
     "result_of_delivery",
     "store_now",
     "untold_promise",
@@ -176,6 +179,18 @@ async def withdrawn_result(
     return OpenCall.of(call).reject(reason)
 
 
+def poller_by_name(toolset: Any, name: str) -> Poller | None:
+    """What polls the calls of a tool; `None` where nothing does, or the tool is gone."""
+    selector = toolset.try_selector(name)
+    return None if selector is None else poller_of(selector.tool)
+
+
+async def cancel_polled(poller: Poller | None, call: PromisedCall, result: ToolResult) -> None:
+    """Tell a server that nobody waits for a call that was withdrawn (rule LR34)."""
+    if poller is not None and result.status == "rejected":
+        await poller.cancel(call.promise.handle)
+
+
 class LateReader:
     """Makes late items of rows, for a loop.
 
@@ -215,6 +230,7 @@ class LateReader:
         for entry in entries:
             call = by_id[str(entry.value["call_id"])]
             result = await self._reviewed(ToolResult.load(_mapping(entry.value["result"]), call))
+            await cancel_polled(poller_by_name(self._toolset, call.name), call, result)
             results.append(result)
             reasons.append("delivered")
         for call in expired:

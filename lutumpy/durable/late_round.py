@@ -4,18 +4,27 @@ to what their servers ask.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lutumpy import CallTicket, OpenCall, ToolResult
 from lutumpy.durable.conversation import OpenConversation
-from lutumpy.durable.late import expired_result, is_late, late_id, open_call_of, store_now
+from lutumpy.durable.late import (
+    cancel_polled,
+    expired_result,
+    is_late,
+    late_id,
+    open_call_of,
+    store_now,
+)
+from lutumpy.durable.polling import PolledCall, Polls
 from lutumpy.durable.questions import AskedCall, asked_of, is_asked
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.types import InboxEntry
 from lutumpy.execution import UnresolvedCall, as_execution_result
 from lutumpy.hooks import BaseToolCall
+from lutumpy.tools import poller_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -63,6 +72,7 @@ async def settle_open_calls(
     results: list[ToolResult],
     calls: Mapping[str, BaseToolCall],
     events: EventWriter | None,
+    polls: Polls,
     *,
     waits: bool,
 ) -> list[ToolResult]:
@@ -74,6 +84,7 @@ async def settle_open_calls(
         results: Their results so far.
         calls: The calls by id.
         events: Where events go, if they are stored.
+        polls: Asks for the results of calls that nobody delivers.
         waits: Whether the round waits for results that are promised; it always does for answers.
 
     Raises:
@@ -88,11 +99,24 @@ async def settle_open_calls(
         await events.promise(promised)
     if not (promised and waits) and not any(map(is_asked, results)):
         return results
-    still_open = await _take_late_results(conversation, tickets, results, calls, waits=waits)
+    polled = [
+        PolledCall(each.promised, poller, calls[each.call_id])
+        for each in promised
+        for poller in [poller_of(calls[each.call_id].tool)]
+        if waits and poller is not None
+    ]
+    report = await polls.poll(conversation, polled, holds=True)
+    still_open = await _take_late_results(
+        conversation, tickets, results, calls, report.lost, waits=waits
+    )
+    still_open.asked.extend(report.asked)
     if still_open.calls or still_open.asked:
-        await _wait_for(conversation, still_open, calls, events)
+        await _wait_for(conversation, still_open, calls, events, report.wait)
     for entry in still_open.used:
         conversation.tell_by_result(entry)
+    by_id = {result.metadata.id: result for result in results}
+    for each in polled:
+        await cancel_polled(each.poller, each.call, by_id[each.call.call_id])
     if conversation.before_late is not None:
         late = {str(entry.value["call_id"]) for entry in still_open.used}
         if waits:  # what didn't come in time is told, too
@@ -107,19 +131,21 @@ async def _wait_for(
     still_open: _StillOpen,
     calls: Mapping[str, BaseToolCall],
     events: EventWriter | None,
+    poll_after: float | None,
 ) -> NoReturn:
     """End the run: results or answers have to come."""
     data = cast("Mapping[str, JsonValue]", conversation.recorded("plan"))
     questions = [question for call in still_open.asked for question in call.questions]
     # A call without questions waits for a moment alone (rule LR29).
-    is_due = any(not call.questions for call in still_open.asked)
+    if any(not call.questions for call in still_open.asked):
+        poll_after = min(SECONDS_TO_NEXT_LEG, poll_after or SECONDS_TO_NEXT_LEG)
     waiting = Waiting(
         data,
         (),
         str(data["digest"]),
         tuple(still_open.calls),
         tuple(questions),
-        SECONDS_TO_NEXT_LEG if is_due else None,
+        poll_after,
     )
     if events is not None:
         await events.ask(still_open.asked, calls)
@@ -133,6 +159,7 @@ async def _take_late_results(
     tickets: Sequence[CallTicket],
     results: list[ToolResult],
     calls: Mapping[str, BaseToolCall],
+    lost: Collection[str],
     *,
     waits: bool,
 ) -> _StillOpen:
@@ -159,7 +186,8 @@ async def _take_late_results(
             still_open.asked.append(asked_of(result, conversation.answers))
             continue
         open_call = open_call_of(ticket, result)
-        if open_call.until is not None and open_call.until <= now:
+        is_over = open_call.until is not None and open_call.until <= now
+        if is_over or ticket.call_id in lost:
             results[index] = await _give_up(conversation, open_call, ticket)
         else:
             still_open.calls.append(open_call)

@@ -52,12 +52,14 @@ from lutumpy.durable.events import EventWriter
 from lutumpy.durable.late import (
     LateReader,
     is_late,
+    poller_by_name,
 )
 from lutumpy.durable.late_round import HeldForPerson
 from lutumpy.durable.lease import give_up, hold_while
 from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop_arguments import UNSENT, check_arguments, check_parts
 from lutumpy.durable.loop_inbox import LoopInbox
+from lutumpy.durable.polling import PolledCall
 from lutumpy.durable.questions import is_answer
 from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner
@@ -291,6 +293,8 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
         in_thread: bool,
     ) -> Answered[V]:
         if not conversation.has_open_round:
+            if conversation.open_calls:
+                inbox = await self._poll(conversation, inbox)
             await conversation.take_messages(inbox)
         if not conversation.has_open_round and conversation.is_answered:
             last = _last_answer(conversation, self._loop_settings.output)
@@ -336,6 +340,23 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
                 running.ended(result.rounds, result.stopped_by)
                 return Answered(result)
         raise held
+
+    async def _poll(
+        self, conversation: OpenConversation, inbox: Sequence[InboxEntry]
+    ) -> Sequence[InboxEntry]:
+        """Poll the open calls of committed rounds; gives the inbox, with what came."""
+        toolset = self._settings.tools.__view__().toolset
+        polled = [
+            PolledCall(call, poller)
+            for call in conversation.open_calls
+            for poller in [poller_by_name(toolset, call.name)]
+            if poller is not None
+        ]
+        if not polled:
+            return inbox
+        report = await self._settings.polls.poll(conversation, polled, holds=False)
+        conversation.lost = frozenset(report.lost)
+        return await self._store.inbox(conversation.scope)
 
     def _make_progress(
         self, writer: EventWriter | None

@@ -36,6 +36,8 @@ __all__ = [
     "QuestionStore",
     "answer_id",
     "answer_value",
+    "answers_to",
+    "asked_call",
     "asked_calls",
     "asked_of",
     "check_answers",
@@ -43,6 +45,7 @@ __all__ = [
     "is_asked",
     "leg_of",
     "leg_record",
+    "legs_behind",
     "no_round",
     "ticket_of_leg",
 ]
@@ -130,10 +133,28 @@ def ticket_of_leg(ticket: CallTicket, leg: CallLeg) -> CallTicket:
     return replace(ticket, leg=leg.number, resume=cast("JsonValue", leg.resume))
 
 
+def legs_behind(conversation: OpenConversation, call_id: str) -> list[Mapping[str, Any]]:
+    """What was asked behind the leg that promised a result, one for each leg."""
+    found: list[Mapping[str, Any]] = []
+    number = leg_of(conversation, call_id).number
+    while True:
+        number += 1
+        handle = _handle_of(conversation.recorded(leg_record(call_id, number)))
+        if handle is None:
+            return found
+        found.append(handle)
+
+
+def answers_to(conversation: OpenConversation, leg: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answers to all questions of a leg, by key; `None` where one is open."""
+    answers = _answers_in(conversation.answers, str(leg["call_id"]), int(leg["leg"]))
+    return answers if all(each["key"] in answers for each in leg["questions"]) else None
+
+
 def asked_of(result: ToolResult, answers: Iterable[InboxEntry] = ()) -> AskedCall:
     """What a call asks whose result says so, but for what was answered."""
     assert result.promise is not None
-    return _asked_call(cast("Mapping[str, Any]", result.promise.handle), answers)
+    return asked_call(cast("Mapping[str, Any]", result.promise.handle), answers)
 
 
 def asked_calls(records: Mapping[str, Any], inbox: Sequence[InboxEntry]) -> tuple[AskedCall, ...]:
@@ -148,7 +169,7 @@ def asked_calls(records: Mapping[str, Any], inbox: Sequence[InboxEntry]) -> tupl
     found: list[AskedCall] = []
     for handle in handles:
         call_id, leg = str(handle["call_id"]), int(handle["leg"])
-        asked = _asked_call(handle, inbox)
+        asked = asked_call(handle, inbox)
         is_last = leg_record(call_id, leg + 1) not in records
         if is_last and asked.questions and call_id not in withdrawn:
             found.append(asked)
@@ -162,7 +183,8 @@ def _handle_of(value: Any) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value["promise"]["handle"])
 
 
-def _asked_call(handle: Mapping[str, Any], inbox: Iterable[InboxEntry]) -> AskedCall:
+def asked_call(handle: Mapping[str, Any], inbox: Iterable[InboxEntry]) -> AskedCall:
+    """What a leg asks, but for what was answered."""
     call_id, leg = str(handle["call_id"]), int(handle["leg"])
     answered = _answers_in(inbox, call_id, leg)
     place = {"call_id": call_id, "tool": handle["tool"], "leg": leg}

@@ -19,7 +19,12 @@ from lutumpy.execution.dispatcher import Dispatcher, HandlerDecorator
 from lutumpy.execution.executor import ToolExecutor, refuse_running_loop
 from lutumpy.execution.journal import Begun, CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
-from lutumpy.execution.results import ExecutionResult, Outcome, as_execution_result
+from lutumpy.execution.results import (
+    ExecutionResult,
+    Outcome,
+    as_execution_result,
+    asked_result,
+)
 from lutumpy.execution.tickets import call_of_ticket, refuse_ticket, run_ticket
 from lutumpy.execution.unresolved import UnresolvedCall
 from lutumpy.plain.preview import preview
@@ -39,6 +44,7 @@ __all__ = [
     "ToolExecutor",
     "UnresolvedCall",
     "as_execution_result",
+    "asked_result",
     "call_of_ticket",
     "nest_around",
     "preview",

@@ -16,7 +16,14 @@ from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import Promise
 from lutumpy.plain.values import dataclass
-from lutumpy.tools import RESULT_READERS, Asked, HasMetadata, failed_result, is_for_the_model
+from lutumpy.tools import (
+    RESULT_READERS,
+    Asked,
+    HasMetadata,
+    failed_result,
+    is_for_the_model,
+    poller_of,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -272,7 +279,9 @@ def promised(
     return result, None
 
 
-def asked(call: BaseToolCall, error: Asked, attempts: int, latency: float) -> ExecutionResult:
+def asked_result(
+    call: BaseToolCall, error: Asked, attempts: int, latency: float
+) -> ExecutionResult:
     """What is recorded of a call whose tool asks something: and what its next leg needs."""
     now = datetime.now(timezone.utc)
     number = 1 if call.leg is None else call.leg.number
@@ -305,6 +314,11 @@ def rejected(call: BaseToolCall, reason: str) -> ExecutionResult:
     return ExecutionResult(
         result.metadata, result.content, result.status, result.rejection_reason, outcome="rejected"
     )
+
+
+def may_promise(call: BaseToolCall) -> bool:
+    """Whether its tool may raise `Later`."""
+    return call.selector.definition.options.late or poller_of(call.tool) is not None
 
 
 def runs_once(call: BaseToolCall) -> bool:

@@ -433,10 +433,10 @@ class Run:
         if attempt.timed_out or attempt.error is None:
             error, began = attempt.error, attempt.began
             return results.timed_out(call, attempts, latency, error, began=began), None
-        if isinstance(attempt.error, Later) and call.selector.definition.options.late:
+        if isinstance(attempt.error, Later) and results.may_promise(call):
             return results.promised(call, attempt.error, attempts, latency)
         if isinstance(attempt.error, Asked) and call.leg is not None:
-            return results.asked(call, attempt.error, attempts, latency), None
+            return results.asked_result(call, attempt.error, attempts, latency), None
         return results.raised(call, attempt.error, attempts, latency, began=attempt.began)
 
     def _settle(

@@ -19,6 +19,7 @@ from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.listing import Effect
 from lutumpy.mcp.questions import Questions, is_old_question
 from lutumpy.mcp.results import cut, find_unknown
+from lutumpy.mcp.tasks import TaskResult, Tasks
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 
@@ -34,6 +35,9 @@ _log = logging.getLogger("lutumpy.mcp")
 _RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
     CallToolResult | InputRequiredResult
 )
+_RESULT_OR_TASK: TypeAdapter[CallToolResult | InputRequiredResult | TaskResult] = TypeAdapter(
+    CallToolResult | InputRequiredResult | TaskResult
+)
 _KNOWN = ("complete", "input_required", None)
 # Errors by which a server, or the SDK before it, says that nothing was run.
 _NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
@@ -47,6 +51,7 @@ class CallSender:
         limits: How much of an error's text is passed on.
         on_progress: Called with what the server reports of a running call.
         questions: Answers what the server asks.
+        tasks: Makes promises of tasks; `None` where tasks aren't spoken.
     """
 
     def __init__(
@@ -55,11 +60,13 @@ class CallSender:
         limits: Limits,
         on_progress: ProgressHandler | None,
         questions: Questions,
+        tasks: Tasks | None = None,
     ) -> None:
         self._server = server
         self._limits = limits
         self._on_progress = on_progress
         self._questions = questions
+        self._tasks = tasks
 
     async def call(
         self,
@@ -74,6 +81,7 @@ class CallSender:
 
         Raises:
             Asked: A person has to answer, and a store keeps the call.
+            Later: The server has made a task of the call.
             ToolError: It failed, or can't be answered, and calling again does no harm.
             McpConnectionError: Of a call that has an effect once, what it did is unknown.
             McpUnknownResult: Likewise.
@@ -113,10 +121,12 @@ class CallSender:
         async def send(client: Client) -> CallToolResult | InputRequiredResult:
             # Not `call_tool`: it holds results against the server's output schema with a validator
             # that a stranger's pattern can keep busy for hours.
-            return await client.session.send_request(request, _RESULT, progress_callback=report)
+            return await client.session.send_request(request, shapes, progress_callback=report)
 
+        shapes: TypeAdapter[Any] = _RESULT if self._tasks is None else _RESULT_OR_TASK
         try:
-            answer: CallToolResult | InputRequiredResult = await connection.send(send)
+            answer: CallToolResult | InputRequiredResult | TaskResult
+            answer = await connection.send(send)
         except MCPError as error:
             has_run = beside is not None or error.code not in _NOT_RUN
             if effect == "once" and has_run:
@@ -130,6 +140,9 @@ class CallSender:
         except ValidationError as error:
             # Its text has the beginning of the answer, and tracebacks are logged.
             raise self._refuse_shape(name, effect, find_unknown(error)) from None
+        if isinstance(answer, TaskResult):
+            assert self._tasks is not None
+            raise self._tasks.promise(answer)
         if answer.result_type not in _KNOWN:
             raise self._refuse_shape(name, effect, answer.model_dump(mode="json", by_alias=True))
         return answer

@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TextIO
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import anyio
 from anyio.abc import TaskGroup
 from mcp import Client, StdioServerParameters
+from mcp.client import advertise
 from mcp.types import CallToolResult, Tool
 from typing_extensions import Self
 
@@ -34,9 +36,11 @@ from lutumpy import (
     CallTicket,
     DynamicInput,
     DynamicTool,
+    OpenCall,
     ToolCall,
     ToolError,
     ToolMetadata,
+    ToolResult,
     Toolset,
 )
 from lutumpy.mcp.calling import CallSender, ProgressHandler
@@ -50,9 +54,10 @@ from lutumpy.mcp.names import check_prefix
 from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
 from lutumpy.mcp.questions import AskHandler, Questions
 from lutumpy.mcp.results import cut, read_result
+from lutumpy.mcp.tasks import EXTENSION, Tasks
 from lutumpy.plain.safe_text import class_name, safe_str
 from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
-from lutumpy.tools import asking
+from lutumpy.tools import asking, polled_by
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,6 +71,7 @@ AnswerHandler = Callable[["ToolMetadata | None", CallToolResult], Any]
 
 _log = logging.getLogger("lutumpy.mcp")
 _MOST_PAGES = 1000
+_FIRST_WITH_TASKS = "2026-07-28"  # of the protocol
 
 
 class McpTools(Materials):
@@ -104,6 +110,9 @@ class McpTools(Materials):
             goes on after `loop.answer`. Where nothing can be kept, in a loop without a store or
             with a server of the older protocol, `"hold"` declines. Without `ask`, and without
             callbacks of the SDK's in `client_options`, a call that asks fails.
+        tasks: Whether the server may make a task of a call, on the protocol 2026-07-28. Such a call
+            is open then: a `DurableLoop` polls it, at the server's interval, each time it runs;
+            elsewhere `poll` does.
         client_options: Further arguments of the SDK's `Client`, such as `mode`.
 
     Raises:
@@ -133,6 +142,7 @@ class McpTools(Materials):
         on_progress: ProgressHandler | None = None,
         on_answer: AnswerHandler | None = None,
         ask: AskHandler | Literal["hold"] | None = None,
+        tasks: bool = False,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         check_server(server)
@@ -165,7 +175,12 @@ class McpTools(Materials):
         if questions.callback is not None:
             self._client_options["elicitation_callback"] = questions.callback
         self._holds = questions.holds
-        self._sender = CallSender(name, self._limits, on_progress, questions)
+        self._tasks: Tasks | None = None
+        if tasks:
+            self._tasks = Tasks(name, name_address(server), self._limits, questions, self._ask)
+            known = self._client_options.get("extensions") or ()
+            self._client_options["extensions"] = [*known, advertise(EXTENSION)]
+        self._sender = CallSender(name, self._limits, on_progress, questions, self._tasks)
         # How often the server has told of a change, and how many of these the list knows.
         self._changes = 0
         self._changes_listed = 0
@@ -294,7 +309,9 @@ class McpTools(Materials):
             changes = self._changes  # what is told from here on may be missing in the list
             listed = await self._list_or_reconnect()
             before = self._listing
-            listing = make_listing(listed, self._options, self._make_run, before)
+            modern = self.client.protocol_version >= _FIRST_WITH_TASKS
+            options = replace(self._options, tasks=modern and self._tasks is not None)
+            listing = make_listing(listed, options, self._make_run, before)
             if locked is not None:
                 compared = {n: one for n, one in locked.items() if n not in listing.kept_out}
                 check_lock(self.name, compared, listing.plain)
@@ -389,12 +406,35 @@ class McpTools(Materials):
             ) -> DynamicOutput:
                 return await self._call(name, effect, arguments, call, ticket)
 
-            return asking(run_leg)
+            return self._marked(asking(run_leg))
 
         async def run(arguments: dict[str, Any], call: ToolMetadata | None = None) -> DynamicOutput:
             return await self._call(name, effect, arguments, call)
 
-        return run
+        return self._marked(run)
+
+    def _marked(self, run: Run) -> Run:
+        return run if self._tasks is None else polled_by(run, self._tasks)
+
+    async def poll(self, call: OpenCall) -> ToolResult | None:
+        """Ask once for the result of a call that became a task: for `session.deliver`.
+
+        Questions of the task are answered as `ask=` says; without a store, `"hold"` declines.
+
+        Args:
+            call: One of `session.open_calls`.
+
+        Returns:
+            The result; `None` while the task runs. Where the server knows the task no more, an
+            error: whether a `once` tool has done something is not known.
+
+        Raises:
+            ValueError: It is no task of this server.
+            McpConnectionError: The server can't be reached.
+        """
+        if self._tasks is None:
+            raise ValueError(f"{self.name} speaks no tasks: McpTools(..., tasks=True)")
+        return await self._tasks.result_of(call)
 
     async def _call(
         self,

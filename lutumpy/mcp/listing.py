@@ -33,6 +33,7 @@ class ListingOptions:
         timeout: Seconds for one attempt of a call.
         trust_hints: Whether the server's hints decide about effects (rule MCP2).
         closed: Whether arguments that a schema doesn't name are refused.
+        tasks: Whether tasks are spoken with the server.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ListingOptions:
     timeout: float
     trust_hints: bool
     closed: bool
+    tasks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,12 @@ def make_listing(
         if options.allow is not None and not options.allow(entry):
             skipped[entry.name] = "it isn't allowed"
             kept_out.add(wire_name(entry.name))
-        elif entry.execution is not None and entry.execution.task_support == "required":
-            # Until tasks are built a plain call of it would be refused each time (rule MCP6).
-            skipped[entry.name] = "it runs as a task alone (taskSupport), which isn't spoken here"
+        elif not options.tasks and _is_only_task(entry):
+            # A plain call of it would be refused each time (rule MCP6).
+            skipped[entry.name] = (
+                "it runs as a task alone (taskSupport): McpTools(..., tasks=True), and a server "
+                "of the protocol 2026-07-28"
+            )
         elif entry.name in sources:
             skipped[entry.name] = "the server lists it twice"
         else:
@@ -127,6 +132,10 @@ def make_listing(
         MappingProxyType(sources),
         frozenset(kept_out),
     )
+
+
+def _is_only_task(entry: Tool) -> bool:
+    return entry.execution is not None and entry.execution.task_support == "required"
 
 
 def close_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:

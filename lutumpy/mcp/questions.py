@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from lutumpy import CallTicket, ToolMetadata
 
-__all__ = ["AskHandler", "McpQuestion", "Questions", "is_old_question"]
+__all__ = ["AskHandler", "McpQuestion", "Questions", "dump_answers", "is_old_question"]
 
 _log = logging.getLogger("lutumpy.mcp")
 
@@ -172,6 +172,26 @@ class Questions:
         requests = result.input_requests or {}
         if not requests:
             await anyio.sleep(min(_FIRST_WAIT * 2 ** (leg - 1), _LONGEST_WAIT))
+        collected = await self.collect(requests, send, tool, call, holds=holds)
+        if collected is None:
+            return None
+        answers, held = collected
+        if held:
+            raise self._hold(result, held, answers)
+        return answers
+
+    async def collect(
+        self,
+        requests: Mapping[str, Any],
+        send: Callable[[Callable[[Client], Any]], Awaitable[Any]],
+        tool: str | None = None,
+        call: ToolMetadata | None = None,
+        *,
+        holds: bool,
+    ) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """What is answered in this process, and what a person is waited for with, by key; `None`
+        where something can't be answered. Arguments as for `answer`.
+        """
         answers: dict[str, Any] = {}
         held: dict[str, Any] = {}
         for key, request in requests.items():
@@ -186,18 +206,13 @@ class Questions:
             if isinstance(answer, ErrorData):
                 return None
             answers[key] = answer
-        if held:
-            raise self._hold(result, held, answers)
-        return answers
+        return answers, held
 
     def _hold(
         self, result: InputRequiredResult, held: dict[str, Any], answers: dict[str, Any]
     ) -> Asked:
         """What ends a leg whose questions a person has to answer."""
-        answered = {
-            key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-            for key, answer in answers.items()
-        }
+        answered = dump_answers(answers)
         resume = {"state": result.request_state, "address": self._address, "answered": answered}
         return Asked(self._server, held, resume)
 
@@ -229,6 +244,14 @@ class Questions:
             question = replace(question, problem=problem)
         _log.warning("%s was given no fitting answer: %s", self._server, question.problem)
         return ElicitResult(action="cancel")
+
+
+def dump_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers as they are sent, as JSON values."""
+    return {
+        key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, answer in answers.items()
+    }
 
 
 async def _decline(context: Any, params: Any) -> ElicitResult:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.digests import canonical_content, content_of, digest_of
     from lutumpy.tools.failures import failure_text, is_for_the_model
+    from lutumpy.tools.polled import Polled, Poller, polled_by, poller_of
     from lutumpy.tools.portable_input import NotPortable, load_input
     from lutumpy.tools.questions import Asked, CallLeg, Question, asking, find_misfit, may_ask
     from lutumpy.tools.result_dumps import RESULT_READERS
@@ -38,6 +39,8 @@ __all__ = [
     "HasView",
     "IdempotencyKey",
     "NotPortable",
+    "Polled",
+    "Poller",
     "ProviderSettings",
     "Question",
     "View",
@@ -57,6 +60,8 @@ __all__ = [
     "load_input",
     "make_ticket",
     "may_ask",
+    "polled_by",
+    "poller_of",
     "restored_origin",
     "ticket_in_plan",
     "written_arguments",
@@ -74,6 +79,7 @@ _HOMES = homes_of(
         "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
+        "lutumpy.tools.polled": ["Polled", "Poller", "polled_by", "poller_of"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
         "lutumpy.tools.questions": [
             "Asked",

@@ -13,6 +13,7 @@ from lutumpy.core.promises import Promise, PromisedCall, placeholder
 from lutumpy.plain.strict_json import copy_json
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.compiled import CompiledTool
+from lutumpy.tools.polled import poller_of
 from lutumpy.tools.results import (
     ToolResult,
     completed,
@@ -69,12 +70,15 @@ def _end_of(until: Any, now: datetime) -> datetime | None:
 
 def may_be_late(call: Any) -> bool:
     """Whether the result of this call may come later (rule LR1): its tool was declared with
-    `late=True`, or has no code of its own, so that the user's code answers it.
+    `late=True`, or has no code of its own, so that the user's code answers it, or is polled.
     """
     selector = getattr(call, "selector", None)
     if selector is None:
         return False
-    return bool(selector.definition.options.late) or not selector.tool.is_runnable
+    tool = selector.tool
+    if selector.definition.options.late or not tool.is_runnable:
+        return True
+    return poller_of(tool) is not None
 
 
 @dataclass(frozen=True, slots=True)

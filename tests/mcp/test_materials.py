@@ -225,6 +225,12 @@ async def test_a_tool_that_is_a_task_alone_is_skipped_MCP6() -> None:
     async with McpTools(server, client_options={"mode": "legacy"}) as there:
         assert [one.name for one in there.tools] == ["either", "quick"]
         assert "runs as a task alone" in there.skipped["slow"]
+    # The older protocol has other tasks, which aren't spoken.
+    async with McpTools(server, tasks=True, client_options={"mode": "legacy"}) as there:
+        assert "runs as a task alone" in there.skipped["slow"]
+    async with McpTools(server, tasks=True) as there:
+        # Such a server says nothing of `taskSupport`: it decides at each call.
+        assert [one.name for one in there.tools] == ["slow", "either", "quick"]
 
 
 async def test_the_program_gets_structured_content_where_the_model_gets_text_MCP4(

@@ -109,7 +109,7 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ("lutumpy.web.runs", "lutumpy.durable.shown"): "events are stored as a run stores them",
     ("lutumpy.web.runs", "lutumpy.durable.events"): "who stops a run stands in its log",
     (
-        "lutumpy.web.starlette",
+        "lutumpy.web.incoming",
         "lutumpy.durable.conversation",
     ): "it compares a message with one that waits in the store",
     (

@@ -13,9 +13,11 @@ from lutumpy.web.inbound import (
     Inbound,
     NewFile,
     NewMessage,
+    QuestionAnswer,
     WebError,
     read_ag_ui,
     read_ai_sdk,
+    read_answers,
 )
 from lutumpy.web.live import LiveLog
 from lutumpy.web.show import Show, ShowTool
@@ -33,6 +35,7 @@ __all__ = [
     "LiveLog",
     "NewFile",
     "NewMessage",
+    "QuestionAnswer",
     "Show",
     "ShowTool",
     "View",
@@ -40,5 +43,6 @@ __all__ = [
     "ag_ui_messages",
     "read_ag_ui",
     "read_ai_sdk",
+    "read_answers",
     "ui_messages",
 ]

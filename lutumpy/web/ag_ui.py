@@ -18,6 +18,7 @@ from lutumpy.durable import StoredEvent
 from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
 from lutumpy.plain import json_values
 from lutumpy.web.frames import Frame, encode_data
+from lutumpy.web.inbound import question_id
 from lutumpy.web.parts import (
     CallAnswered,
     CallBegan,
@@ -31,6 +32,8 @@ from lutumpy.web.parts import (
     PartEnded,
     PartGrew,
     PromiseChanged,
+    QuestionChanged,
+    QuestionPart,
     RunEnded,
     Step,
     StepBegan,
@@ -201,6 +204,8 @@ class AGUIStream:
                 yield {"type": "CUSTOM", "name": "approval", "value": value}
         elif isinstance(change, PromiseChanged):
             yield {"type": "CUSTOM", "name": "promise", "value": dict(change.part.data)}
+        elif isinstance(change, QuestionChanged):
+            yield {"type": "CUSTOM", "name": "question", "value": change.part.data}
         elif isinstance(change, ValueGiven):
             yield {"type": "CUSTOM", "name": "value", "value": change.value}
         elif isinstance(change, RunEnded):
@@ -263,7 +268,9 @@ class AGUIStream:
         if isinstance(event, RunStopped):
             outcome = {"type": "cancelled"}
         elif isinstance(event, RunWaits):
-            outcome = {"type": "interrupt", "interrupts": self._interrupts()}
+            interrupts = [*self._interrupts(), *self._questions(event.asked)]
+            if interrupts:  # else results have to come, and nobody is asked
+                outcome = {"type": "interrupt", "interrupts": interrupts}
         return {"type": "RUN_FINISHED", **self._run, "outcome": outcome}
 
     def _interrupts(self) -> list[Event]:
@@ -279,6 +286,21 @@ class AGUIStream:
             for part in self._parts()
             if isinstance(part, CallPart) and part.status == "held"
         ]
+
+    def _questions(self, asked: Sequence[str]) -> Iterator[Event]:
+        """What servers ask a person, each as one interrupt (rule W9a)."""
+        for part in self._parts():
+            if not isinstance(part, QuestionPart) or part.answered or part.call_id not in asked:
+                continue
+            for key, question in part.questions.items():
+                said = [str(question[name]) for name in ("message", "url") if name in question]
+                yield {
+                    "id": question_id(part.call_id, part.leg, key),
+                    "reason": "question",
+                    "message": "\n".join(said),
+                    "toolCallId": part.call_id,
+                    "responseSchema": question.get("form") or {"type": "object"},
+                }
 
     # --- messages ----------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ from lutumpy.web.parts import (
     PartGrew,
     PromiseChanged,
     PromisePart,
+    QuestionChanged,
+    QuestionPart,
     RunEnded,
     StepBegan,
     StepEnded,
@@ -163,6 +165,8 @@ def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
         yield {"type": f"{change.part.kind}-end", "id": change.part.id}
     elif isinstance(change, PromiseChanged):
         yield _promise_part(change.part)
+    elif isinstance(change, QuestionChanged):
+        yield _question_part(change.part)
     elif isinstance(change, ValueGiven):
         yield {"type": "data-value", "id": "value", "data": change.value}
     elif isinstance(change, RunEnded):
@@ -261,14 +265,21 @@ def ui_messages(tasks: Iterable[Task]) -> list[dict[str, JsonValue]]:
     return messages
 
 
-def _part(part: TextPart | CallPart | PromisePart) -> Chunk:
+def _part(part: TextPart | CallPart | PromisePart | QuestionPart) -> Chunk:
     if isinstance(part, TextPart):
         return _text_part(part)
+    if isinstance(part, QuestionPart):
+        return _question_part(part)
     return _tool_part(part) if isinstance(part, CallPart) else _promise_part(part)
 
 
 def _promise_part(part: PromisePart) -> Chunk:
     return {"type": "data-promise", "id": part.call_id, "data": dict(part.data)}
+
+
+def _question_part(part: QuestionPart) -> Chunk:
+    # A client replaces the part with this id, so each leg has its own.
+    return {"type": "data-question", "id": f"{part.call_id}:{part.leg}", "data": part.data}
 
 
 def _text_part(part: TextPart) -> Chunk:

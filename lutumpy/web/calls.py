@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lutumpy.durable.log import (
+    CallAsked,
     CallDecided,
     CallDelivered,
     CallHeld,
@@ -30,6 +31,8 @@ from lutumpy.web.parts import (
     Changes,
     PromiseChanged,
     PromisePart,
+    QuestionChanged,
+    QuestionPart,
     Step,
     Task,
 )
@@ -37,7 +40,7 @@ from lutumpy.web.parts import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["apply_step", "change_promise"]
+__all__ = ["apply_step", "ask", "change_promise", "go_on"]
 
 
 def apply_step(
@@ -141,6 +144,41 @@ def change_promise(task: Task, step: Step, event: CallPromised | CallDelivered) 
     return PromiseChanged(PromisePart(call_id, shown))
 
 
+def ask(step: Step, event: CallAsked) -> Iterator[Change]:
+    """A server asks something before a call goes on; what it asked before is answered then."""
+    call = event.call
+    questions: dict[str, dict[str, JsonValue]] = {
+        question.key: {
+            "message": question.message,
+            **({} if question.url is None else {"url": question.url}),
+            **({} if question.form is None else {"form": dict(question.form)}),
+        }
+        for question in event.questions
+    }
+    leg = event.questions[0].leg if event.questions else 1
+    known = [part for part in _questions_of(step, call.call_id) if part.leg == leg]
+    if known:
+        return
+    yield from go_on(step, call.call_id)
+    part = QuestionPart(call.call_id, call.tool, leg, questions)
+    step.parts.append(part)
+    yield QuestionChanged(part)
+
+
+def go_on(step: Step, call_id: str) -> Iterator[Change]:
+    """A call has gone on, so what was asked before is answered."""
+    for part in _questions_of(step, call_id):
+        if not part.answered:
+            part.answered = True
+            yield QuestionChanged(part)
+
+
+def _questions_of(step: Step, call_id: str) -> list[QuestionPart]:
+    return [
+        part for part in step.parts if isinstance(part, QuestionPart) and part.call_id == call_id
+    ]
+
+
 def _end_part(step: Step, part: CallPart, status: CallStatus) -> Change:
     part.result_number = len([each for each in step.calls() if each.ended])
     part.status = status
@@ -186,4 +224,5 @@ def _end_call(step: Step, result: ShownResult) -> Iterator[Change]:
     elif result.status != "ok":
         status = "error"
     part.content = result.content
+    yield from go_on(step, part.call_id)
     yield _end_part(step, part, status)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.plain.values import dataclass
@@ -23,15 +24,19 @@ __all__ = [
     "Inbound",
     "NewFile",
     "NewMessage",
+    "QuestionAnswer",
     "WebError",
+    "question_id",
     "read_ag_ui",
     "read_ai_sdk",
+    "read_answers",
 ]
 
 MOST_BYTES = 1_000_000
 """How many bytes a body may have (rule W18)."""
 
 _LONGEST_ID = 200
+_QUESTION = "question:"
 
 
 class WebError(Exception):
@@ -104,6 +109,26 @@ class ApprovalAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionAnswer:
+    """An answer to what a server asks in the middle of a call, as an interrupt of AG-UI.
+
+    Attributes:
+        id: As `question_id` makes it.
+        answer: As `DurableLoop.answer` takes it. Where the question has an address and no form, its
+            `content` is left out later.
+    """
+
+    id: str
+    answer: Mapping[str, JsonValue]
+
+
+def question_id(call_id: str, leg: int, key: str) -> str:
+    """The id of the interrupt that asks a question; call ids may be longer than ids may be."""
+    named = json.dumps([call_id, leg, key])
+    return f"{_QUESTION}{sha256(named.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
 class Inbound:
     """What a client asks for.
 
@@ -112,12 +137,14 @@ class Inbound:
         message: A new message, if there is one.
         answers: Answers to questions.
         run_id: The client's id of the run, in AG-UI.
+        replies: Answers to what servers ask, in AG-UI.
     """
 
     scope: str
     message: NewMessage | None = None
     answers: tuple[ApprovalAnswer, ...] = ()
     run_id: str = ""
+    replies: tuple[QuestionAnswer, ...] = ()
 
 
 def read_ai_sdk(
@@ -170,8 +197,10 @@ def read_ag_ui(
     scope, run_id = _text(data, "threadId"), _text(data, "runId")
     resume = data.get("resume")
     if resume:
-        answers = tuple([_resumed(entry) for entry in _list(resume, "resume")])
-        return Inbound(scope, None, answers, run_id)
+        entries = _list(resume, "resume")
+        replies = [_reply(entry) for entry in entries if _is_reply(entry)]
+        answers = [_resumed(entry) for entry in entries if not _is_reply(entry)]
+        return Inbound(scope, None, tuple(answers), run_id, tuple(replies))
     messages = _list(data.get("messages", []), "messages")
     last = messages[-1] if messages else None
     if not isinstance(last, Mapping) or last.get("role") != "user":
@@ -298,6 +327,39 @@ def _answer(approval_id: str, values: Mapping[str, Any]) -> ApprovalAnswer:
     if reason is not None and not isinstance(reason, str):
         raise WebError(422, "`reason` is not a text.")
     return ApprovalAnswer(approval_id, approved, (reason or "")[:2000])
+
+
+def read_answers(body: bytes | str | Mapping[str, Any]) -> tuple[str, Mapping[str, JsonValue]]:
+    """What answers a server's questions: `{"callId": ..., "answers": {key: {"action": ...}}}`.
+
+    Returns:
+        The id of the call, and the answers by key, as `DurableLoop.answer` takes them.
+
+    Raises:
+        WebError: 413 and 422 as for `read_ai_sdk`.
+    """
+    data = _parse(body)
+    call_id, answers = data.get("callId"), data.get("answers")
+    if not isinstance(call_id, str) or not call_id:
+        raise WebError(422, "`callId` is not a text.")
+    if not isinstance(answers, Mapping) or not answers:
+        raise WebError(422, "`answers` is not an object with an answer.")
+    return call_id, answers
+
+
+def _is_reply(entry: Any) -> bool:
+    named = entry.get("interruptId") if isinstance(entry, Mapping) else None
+    return isinstance(named, str) and named.startswith(_QUESTION)
+
+
+def _reply(entry: Mapping[str, Any]) -> QuestionAnswer:
+    interrupt_id = _text(entry, "interruptId")
+    if entry.get("status") == "cancelled":
+        return QuestionAnswer(interrupt_id, {"action": "cancel"})
+    payload = entry.get("payload")
+    if entry.get("status") != "resolved" or not isinstance(payload, Mapping):
+        raise WebError(422, "An entry of `resume` has no payload.")
+    return QuestionAnswer(interrupt_id, {"action": "accept", "content": dict(payload)})
 
 
 def _resumed(entry: Any) -> ApprovalAnswer:

@@ -28,6 +28,8 @@ __all__ = [
     "PartGrew",
     "PromiseChanged",
     "PromisePart",
+    "QuestionChanged",
+    "QuestionPart",
     "RunEnded",
     "Step",
     "StepBegan",
@@ -124,7 +126,36 @@ class PromisePart:
     data: Mapping[str, JsonValue]
 
 
-Part: TypeAlias = Union[TextPart, CallPart, PromisePart]
+@dataclass(slots=True)
+class QuestionPart:
+    """What a server asks in the middle of a call (rule W9a). Its texts are a stranger's.
+
+    Attributes:
+        call_id: The id of the call.
+        tool: The name of the tool.
+        leg: Which leg of the call asks.
+        questions: What it asks, by key: `message`, and `form` or `url`.
+        answered: Whether the call has gone on.
+    """
+
+    call_id: str
+    tool: str
+    leg: int
+    questions: Mapping[str, Mapping[str, JsonValue]]
+    answered: bool = False
+
+    @property
+    def data(self) -> dict[str, JsonValue]:
+        """What is shown of it."""
+        return {
+            "toolCallId": self.call_id,
+            "tool": self.tool,
+            "state": "answered" if self.answered else "open",
+            "questions": [{"key": key, **values} for key, values in self.questions.items()],
+        }
+
+
+Part: TypeAlias = Union[TextPart, CallPart, PromisePart, QuestionPart]
 
 
 @dataclass(slots=True)
@@ -272,6 +303,13 @@ class PromiseChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionChanged:
+    """A server asks something, or its call has gone on."""
+
+    part: QuestionPart
+
+
+@dataclass(frozen=True, slots=True)
 class ValueGiven:
     value: JsonValue
 
@@ -298,6 +336,7 @@ Change: TypeAlias = Union[
     CallAnswered,
     CallEnded,
     PromiseChanged,
+    QuestionChanged,
     ValueGiven,
     RunEnded,
 ]

@@ -6,34 +6,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from lutumpy import FilePart, ImagePart, Session, TextPart
+from lutumpy import Session
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
-from lutumpy.durable.conversation import load_message
-from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits, ShownMessage
+from lutumpy.durable.log import ENDINGS, MessagesTaken
 from lutumpy.errors import StoreError
-from lutumpy.models import Message
 from lutumpy.web.ag_ui import AGUIStream
 from lutumpy.web.ai_sdk import AISDKStream, ui_messages
 from lutumpy.web.frames import HEARTBEAT, encode_data
 from lutumpy.web.hub import EventHub
 from lutumpy.web.inbound import (
     MOST_BYTES,
-    ApprovalAnswer,
-    Inbound,
-    NewMessage,
     WebError,
     read_ag_ui,
     read_ai_sdk,
+    read_answers,
 )
+from lutumpy.web.incoming import Incoming, Past
 from lutumpy.web.runs import Runs
 from lutumpy.web.show import Show
 from lutumpy.web.sse import EventSource
 from lutumpy.web.view import View
+
+if TYPE_CHECKING:
+    pass
 
 try:
     from starlette.requests import Request
@@ -74,7 +81,8 @@ def chat_routes(
     """The routes of a chat over a durable loop, on asyncio.
 
     `POST /chat`, `GET /chat/{id}/stream`, `GET /chat/{id}/messages`, `POST /chat/{id}/stop` for the
-    AI SDK; `POST /ag-ui`; `GET /events/{id}` for server-sent events of our own.
+    AI SDK; `POST /ag-ui`; `GET /events/{id}` for server-sent events of our own. What servers of MCP
+    ask in the middle of a call is answered by `POST /chat/{id}/answers`.
 
     Args:
         loop: The loop; it has `events=True`.
@@ -122,6 +130,8 @@ def chat_routes(
             Route("/chat/{id}/messages", _answering(chat.messages), methods=["GET"]),
             Route("/chat/{id}/stop", _answering(chat.stop), methods=["POST"]),
         ]
+    if "ai_sdk" in front_ends or "sse" in front_ends:
+        routes.append(Route("/chat/{id}/answers", _answering(chat.answers), methods=["POST"]))
     if "ag_ui" in front_ends:
         routes.append(Route("/ag-ui", _answering(chat.ag_ui), methods=["POST"]))
     if "sse" in front_ends:
@@ -164,49 +174,6 @@ class _Settings:
     heartbeat: float
 
 
-@dataclass(frozen=True)
-class _Past:
-    """A log, as it stands.
-
-    Attributes:
-        events: Its events, in order.
-        last: The number of the last one, whether or not it is there still.
-    """
-
-    events: Sequence[StoredEvent]
-    last: int
-
-    def find(self, message_id: str) -> tuple[int | None, ShownMessage | None]:
-        """The task that answers a message, and what it is; `None` for one that nobody took."""
-        for stored in self.events:
-            event = stored.load()
-            if isinstance(event, MessagesTaken):
-                for message in event.messages:
-                    if message.id == message_id:
-                        return stored.task, message
-        return None, None
-
-    @property
-    def last_task(self) -> int | None:
-        """The task at its end."""
-        return self.events[-1].task if self.events else None
-
-    def waits(self, approval_ids: Collection[str]) -> int:
-        """The number of the last event that said that these are waited for; 0 where none did."""
-        found = 0
-        for stored in self.events:
-            event = stored.load()
-            if isinstance(event, RunWaits):
-                named = {f"{event.digest}:{call_id}" for call_id in event.held}
-                if named & {*approval_ids}:
-                    found = stored.seq
-        return found
-
-    def was_asked(self, approval_id: str) -> bool:
-        """Whether this question was ever asked."""
-        return any(stored.event.get("approval_id") == approval_id for stored in self.events)
-
-
 class _Chat:
     """What the routes do."""
 
@@ -219,9 +186,9 @@ class _Chat:
         who: Who,
         settings: _Settings,
     ) -> None:
-        self._loop = loop
         self._store = store
         self._runs = runs
+        self._incoming = Incoming(loop, store, runs, settings.new_session)
         self._hub = hub
         self._who = who
         self._settings = settings
@@ -233,7 +200,7 @@ class _Chat:
         settings = self._settings
         inbound = read_ai_sdk(await _read_body(request), media_types=settings.media_types)
         by = await self._who(request, inbound.scope)
-        past, after, task = await self._take(inbound, by)
+        past, after, task = await self._incoming.take(inbound, by)
         stream = AISDKStream(inbound.scope, show=settings.show, sdk=settings.sdk, after=after)
         awaited = None if inbound.message is None else inbound.message.id
         return self._respond(request, inbound.scope, stream, past, task, awaited)
@@ -242,7 +209,7 @@ class _Chat:
         """The last task again, and what follows (rule W11)."""
         scope = str(request.path_params["id"])
         await self._who(request, scope)
-        past = await self._past(scope)
+        past = await self._incoming.past(scope)
         if past.last_task is None:
             return Response(status_code=204)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
@@ -253,7 +220,7 @@ class _Chat:
         scope = str(request.path_params["id"])
         await self._who(request, scope)
         view = View(scope, self._settings.show)
-        for stored in (await self._past(scope)).events:
+        for stored in (await self._incoming.past(scope)).events:
             for _ in view.apply(stored):
                 pass
         return JSONResponse(ui_messages(view.tasks))
@@ -264,6 +231,26 @@ class _Chat:
         by = await self._who(request, scope)
         return JSONResponse({"stopped": await self._runs.stop(scope, by)})
 
+    async def answers(self, request: Request) -> Response:
+        """Answers to what a server asks; the client comes for the rest as it does after a reload
+        (rule W9a).
+        """
+        scope = str(request.path_params["id"])
+        body = await _read_body(request)
+        by = await self._who(request, scope)
+        call_id, answers = read_answers(body)
+        asked = {
+            question.key
+            for call in await self._incoming.asked(scope)
+            if call.call_id == call_id
+            for question in call.questions
+        }
+        if not {*answers} <= asked:
+            raise WebError(409, "Nobody asks that, or it was answered.")
+        taken = await self._incoming.answer(scope, call_id, answers, by)
+        self._runs.begin(scope)
+        return JSONResponse({"taken": taken})
+
     # --- AG-UI, and our own ------------------------------------------------------------------
 
     async def ag_ui(self, request: Request) -> Response:
@@ -272,8 +259,10 @@ class _Chat:
         inbound = read_ag_ui(await _read_body(request), media_types=settings.media_types)
         scope = inbound.scope
         by = await self._who(request, scope)
-        past, after, task = await self._take(inbound, by)
-        is_new = bool(inbound.answers) or (inbound.message is not None and task is None)
+        past, after, task = await self._incoming.take(inbound, by)
+        is_new = bool(inbound.answers or inbound.replies) or (
+            inbound.message is not None and task is None
+        )
         after = after if is_new else past.last
         stream = AGUIStream(
             scope,
@@ -301,96 +290,7 @@ class _Chat:
         if after > await self._store.last_event(scope):
             raise WebError(409, "There is no such event yet.")
         stream = EventSource(scope, show=self._settings.show, after=after)
-        return self._respond(request, scope, stream, _Past((), after), None)
-
-    # --- what comes in -----------------------------------------------------------------------
-
-    async def _take(self, inbound: Inbound, by: str) -> tuple[_Past, int, int | None]:
-        """Leave what came in the store, and let the conversation go on.
-
-        Returns:
-            The log before that; behind which event the client goes on; and the task that answers
-            it, `None` where that hasn't begun.
-        """
-        scope = inbound.scope
-        if inbound.message is not None:
-            past = await self._past_or_new(scope, by)
-            task, known = past.find(inbound.message.id)
-            await self._push(scope, inbound.message, known)
-            self._runs.begin(scope)
-            return past, past.last if task is None else 0, task
-        past = await self._past(scope)
-        if not inbound.answers:
-            self._runs.begin(scope)
-            return past, past.last, past.last_task
-        await self._decide(scope, inbound.answers, past, by)
-        self._runs.begin(scope)
-        return past, past.waits([answer.approval_id for answer in inbound.answers]), past.last_task
-
-    async def _past_or_new(self, scope: str, by: str) -> _Past:
-        try:
-            return await self._past(scope)
-        except StoreError as error:
-            if error.kind != "unknown_scope":
-                raise
-        await self._store.create(scope, self._settings.new_session(scope, by))
-        return await self._past(scope)
-
-    async def _push(self, scope: str, message: NewMessage, known: ShownMessage | None) -> None:
-        """Push a message once; the same id with another content than is known is refused (W15)."""
-        parts = _parts_of(message)
-        inbox = await self._store.inbox(scope)
-        left = [entry.value for entry in inbox if entry.id == f"message:{message.id}"]
-        seen = [load_message(value).parts for value in left]
-        is_other = bool(seen) and parts not in seen
-        if known is not None:
-            is_other = known.text != message.text or len(known.files) != len(message.files)
-            if message.files:
-                # The log has no bytes of files; the conversation has.
-                session = await self._store.session(scope)
-                seen += [item.parts for item in session.transcript if isinstance(item, Message)]
-                is_other = is_other or parts not in seen
-        if is_other:
-            raise WebError(409, "There is another message with this id.")
-        if known is None:
-            await self._store.push(scope, _message(message), idempotency_key=message.id)
-
-    async def _decide(
-        self, scope: str, answers: Sequence[ApprovalAnswer], past: _Past, by: str
-    ) -> None:
-        """Decide calls that are held; what was decided before stays so (rule W16)."""
-        held = {
-            f"{plan.digest}:{call_id}": (plan.digest, call_id)
-            for plan in await self._store.held(scope=scope)
-            for call_id in plan.held
-        }
-        decisions: dict[str, dict[str, Any]] = {}
-        for answer in answers:
-            found = held.get(answer.approval_id)
-            if found is not None:
-                digest, call_id = found
-                decisions.setdefault(digest, {})[call_id] = answer.decision()
-            elif not past.was_asked(answer.approval_id):
-                raise WebError(409, "Nobody asks whether such a call may run.")
-        for digest, decided in decisions.items():
-            try:
-                await self._loop.decide(scope, digest, decided, by=by)
-            except StoreError as error:
-                if error.kind == "plan":  # somebody was faster
-                    continue
-                raise WebError(422, "The answer doesn't fit the tool.") from error
-
-    async def _past(self, scope: str) -> _Past:
-        last = await self._store.last_event(scope)
-        events: list[StoredEvent] = []
-        if last:
-            async with aclosing(cast("Any", self._store.events(scope))) as log:
-                async for stored in log:
-                    if stored.seq <= last:
-                        events.append(stored)
-                    if stored.seq >= last:
-                        break
-        return _Past(events, last)
+        return self._respond(request, scope, stream, Past((), after), None)
 
     # --- what goes out -----------------------------------------------------------------------
 
@@ -399,7 +299,7 @@ class _Chat:
         request: Request,
         scope: str,
         stream: Stream,
-        past: _Past,
+        past: Past,
         task: int | None,
         message_id: str | None = None,
     ) -> Response:
@@ -481,20 +381,3 @@ class _Chat:
 def _is_going_on(known: Sequence[StoredEvent], last: int) -> bool:
     """Whether the log goes on behind what is known of a task."""
     return not known or known[-1].seq < last or known[-1].event.get("event") not in ENDINGS
-
-
-def _message(message: NewMessage) -> Message | str:
-    return Message("user", _parts_of(message)) if message.files else message.text
-
-
-def _parts_of(message: NewMessage) -> tuple[TextPart | ImagePart | FilePart, ...]:
-    parts: list[TextPart | ImagePart | FilePart] = []
-    if message.text or not message.files:
-        parts.append(TextPart(message.text))
-    for file in message.files:
-        if file.media_type.startswith("image/"):
-            parts.append(ImagePart(data=file.data, media_type=file.media_type))
-        else:
-            data, kind = file.data, file.media_type
-            parts.append(FilePart(data=data, media_type=kind, filename=file.name))
-    return tuple(parts)

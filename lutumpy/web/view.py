@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from lutumpy.durable import StoredEvent
 from lutumpy.durable.log import (
+    CallAsked,
     CallDecided,
     CallDelivered,
     CallHeld,
@@ -42,7 +43,7 @@ from lutumpy.durable.log import (
     RunWaits,
 )
 from lutumpy.web.answers import complete_answer, grow_answer
-from lutumpy.web.calls import apply_step, change_promise
+from lutumpy.web.calls import apply_step, ask, change_promise
 from lutumpy.web.parts import (
     Change,
     Changes,
@@ -112,6 +113,10 @@ class View:
         elif isinstance(event, (CallPromised, CallDelivered)):
             step = yield from _find_step(task, number)
             yield change_promise(task, step, event)
+        elif isinstance(event, CallAsked):
+            task.ending = None
+            step = yield from _find_step(task, number)
+            yield from ask(step, event)
         elif isinstance(event, Restarted):
             yield from _restart(task, event.round)
         elif isinstance(event, RoundCommitted):

@@ -1,0 +1,242 @@
+"""What a browser sends, left in the store: messages, decisions, answers (rules W11, W14 to W16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from lutumpy import FilePart, ImagePart, Session, TextPart
+from lutumpy.durable import AskedCall, DurableLoop, OperatorStore, StoredEvent
+from lutumpy.durable.conversation import load_message
+from lutumpy.durable.log import MessagesTaken, RunWaits, ShownMessage
+from lutumpy.errors import StoreError
+from lutumpy.models import Message
+from lutumpy.web.inbound import (
+    ApprovalAnswer,
+    Inbound,
+    NewMessage,
+    QuestionAnswer,
+    WebError,
+    question_id,
+)
+from lutumpy.web.runs import Runs
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = ["Incoming", "Past"]
+
+
+@dataclass(frozen=True)
+class Past:
+    """A log, as it stands.
+
+    Attributes:
+        events: Its events, in order.
+        last: The number of the last one, whether or not it is there still.
+    """
+
+    events: Sequence[StoredEvent]
+    last: int
+
+    def find(self, message_id: str) -> tuple[int | None, ShownMessage | None]:
+        """The task that answers a message, and what it is; `None` for one that nobody took."""
+        for stored in self.events:
+            event = stored.load()
+            if isinstance(event, MessagesTaken):
+                for message in event.messages:
+                    if message.id == message_id:
+                        return stored.task, message
+        return None, None
+
+    @property
+    def last_task(self) -> int | None:
+        """The task at its end."""
+        return self.events[-1].task if self.events else None
+
+    def waits(self, approval_ids: Collection[str], asked: Collection[str] = ()) -> int:
+        """The number of the last event that said that these are waited for; 0 where none did.
+
+        Args:
+            approval_ids: Calls that were held.
+            asked: The ids of calls that asked something.
+        """
+        found = 0
+        for stored in self.events:
+            event = stored.load()
+            if isinstance(event, RunWaits):
+                named = {f"{event.digest}:{call_id}" for call_id in event.held}
+                if named & {*approval_ids} or {*event.asked} & {*asked}:
+                    found = stored.seq
+        return found
+
+    def was_asked(self, approval_id: str) -> bool:
+        """Whether this question was ever asked."""
+        return any(stored.event.get("approval_id") == approval_id for stored in self.events)
+
+
+class Incoming:
+    """Leaves what came in the store, and lets the conversation go on.
+
+    Args:
+        loop: The loop.
+        store: Its store.
+        runs: The runs of this process.
+        new_session: Makes the session of a conversation that begins.
+    """
+
+    def __init__(
+        self,
+        loop: DurableLoop[Any, Any],
+        store: OperatorStore,
+        runs: Runs,
+        new_session: Callable[[str, str], Session],
+    ) -> None:
+        self._loop = loop
+        self._store = store
+        self._runs = runs
+        self._new_session = new_session
+
+    async def take(self, inbound: Inbound, by: str) -> tuple[Past, int, int | None]:
+        """Leave what came in the store, and let the conversation go on.
+
+        Returns:
+            The log before that; behind which event the client goes on; and the task that answers
+            it, `None` where that hasn't begun.
+        """
+        scope = inbound.scope
+        if inbound.message is not None:
+            past = await self._past_or_new(scope, by)
+            task, known = past.find(inbound.message.id)
+            await self._push(scope, inbound.message, known)
+            self._runs.begin(scope)
+            return past, past.last if task is None else 0, task
+        past = await self.past(scope)
+        if not inbound.answers and not inbound.replies:
+            self._runs.begin(scope)
+            return past, past.last, past.last_task
+        await self._decide(scope, inbound.answers, past, by)
+        asked = await self._reply(scope, inbound.replies, by)
+        self._runs.begin(scope)
+        named = [answer.approval_id for answer in inbound.answers]
+        return past, past.waits(named, asked), past.last_task
+
+    async def _reply(self, scope: str, replies: Sequence[QuestionAnswer], by: str) -> set[str]:
+        """Answer what servers ask; gives the ids of the calls."""
+        open_questions = {
+            question_id(call.call_id, call.leg, question.key): question
+            for call in (await self.asked(scope) if replies else ())
+            for question in call.questions
+        }
+        by_call: dict[str, dict[str, Any]] = {}
+        for reply in replies:
+            question = open_questions.get(reply.id)
+            if question is None:
+                raise WebError(409, "Nobody asks that, or it was answered.")
+            answer = dict(reply.answer)
+            if question.form is None:
+                answer.pop("content", None)  # there is nothing to fill in
+            by_call.setdefault(question.call_id, {})[question.key] = answer
+        for call_id, answers in by_call.items():
+            await self.answer(scope, call_id, answers, by)
+        return {*by_call}
+
+    async def _past_or_new(self, scope: str, by: str) -> Past:
+        try:
+            return await self.past(scope)
+        except StoreError as error:
+            if error.kind != "unknown_scope":
+                raise
+        await self._store.create(scope, self._new_session(scope, by))
+        return await self.past(scope)
+
+    async def _push(self, scope: str, message: NewMessage, known: ShownMessage | None) -> None:
+        """Push a message once; the same id with another content than is known is refused (W15)."""
+        parts = _parts_of(message)
+        inbox = await self._store.inbox(scope)
+        left = [entry.value for entry in inbox if entry.id == f"message:{message.id}"]
+        seen = [load_message(value).parts for value in left]
+        is_other = bool(seen) and parts not in seen
+        if known is not None:
+            is_other = known.text != message.text or len(known.files) != len(message.files)
+            if message.files:
+                # The log has no bytes of files; the conversation has.
+                session = await self._store.session(scope)
+                seen += [item.parts for item in session.transcript if isinstance(item, Message)]
+                is_other = is_other or parts not in seen
+        if is_other:
+            raise WebError(409, "There is another message with this id.")
+        if known is None:
+            await self._store.push(scope, _message(message), idempotency_key=message.id)
+
+    async def _decide(
+        self, scope: str, answers: Sequence[ApprovalAnswer], past: Past, by: str
+    ) -> None:
+        """Decide calls that are held; what was decided before stays so (rule W16)."""
+        held = {
+            f"{plan.digest}:{call_id}": (plan.digest, call_id)
+            for plan in await self._store.held(scope=scope)
+            for call_id in plan.held
+        }
+        decisions: dict[str, dict[str, Any]] = {}
+        for answer in answers:
+            found = held.get(answer.approval_id)
+            if found is not None:
+                digest, call_id = found
+                decisions.setdefault(digest, {})[call_id] = answer.decision()
+            elif not past.was_asked(answer.approval_id):
+                raise WebError(409, "Nobody asks whether such a call may run.")
+        for digest, decided in decisions.items():
+            try:
+                await self._loop.decide(scope, digest, decided, by=by)
+            except StoreError as error:
+                if error.kind == "plan":  # somebody was faster
+                    continue
+                raise WebError(422, "The answer doesn't fit the tool.") from error
+
+    async def past(self, scope: str) -> Past:
+        last = await self._store.last_event(scope)
+        events: list[StoredEvent] = []
+        if last:
+            async with aclosing(cast("Any", self._store.events(scope))) as log:
+                async for stored in log:
+                    if stored.seq <= last:
+                        events.append(stored)
+                    if stored.seq >= last:
+                        break
+        return Past(events, last)
+
+    async def asked(self, scope: str) -> tuple[AskedCall, ...]:
+        store: Any = self._store
+        asked: tuple[AskedCall, ...] = await store.asked(scope) if hasattr(store, "asked") else ()
+        return asked
+
+    async def answer(
+        self, scope: str, call_id: str, answers: Mapping[str, JsonValue], by: str
+    ) -> bool:
+        try:
+            return await self._loop.answer(scope, call_id, answers, by=by)
+        except StoreError as error:
+            if error.kind != "answer":
+                raise
+            # It quotes the form and the answer, both of which the client has.
+            raise WebError(422, str(error)) from error
+
+
+def _message(message: NewMessage) -> Message | str:
+    return Message("user", _parts_of(message)) if message.files else message.text
+
+
+def _parts_of(message: NewMessage) -> tuple[TextPart | ImagePart | FilePart, ...]:
+    parts: list[TextPart | ImagePart | FilePart] = []
+    if message.text or not message.files:
+        parts.append(TextPart(message.text))
+    for file in message.files:
+        if file.media_type.startswith("image/"):
+            parts.append(ImagePart(data=file.data, media_type=file.media_type))
+        else:
+            data, kind = file.data, file.media_type
+            parts.append(FilePart(data=data, media_type=kind, filename=file.name))
+    return tuple(parts)

@@ -80,9 +80,9 @@ def chat_routes(
 ) -> list[Route]:
     """The routes of a chat over a durable loop, on asyncio.
 
-    `POST /chat`, `GET /chat/{id}/stream`, `GET /chat/{id}/messages`, `POST /chat/{id}/stop` for the
-    AI SDK; `POST /ag-ui`; `GET /events/{id}` for server-sent events of our own. What servers of MCP
-    ask in the middle of a call is answered by `POST /chat/{id}/answers`.
+    `POST /chat`, `GET /chat/{id}/stream`, `GET /chat/{id}/messages`, `POST /chat/{id}/stop` and
+    `POST /chat/{id}/answers` (to what servers of MCP ask) for the AI SDK; `POST /ag-ui`;
+    `GET /events/{id}` for server-sent events of our own.
 
     Args:
         loop: The loop; it has `events=True`.
@@ -129,9 +129,8 @@ def chat_routes(
             Route("/chat/{id}/stream", _answering(chat.stream), methods=["GET"]),
             Route("/chat/{id}/messages", _answering(chat.messages), methods=["GET"]),
             Route("/chat/{id}/stop", _answering(chat.stop), methods=["POST"]),
+            Route("/chat/{id}/answers", _answering(chat.answers), methods=["POST"]),
         ]
-    if "ai_sdk" in front_ends or "sse" in front_ends:
-        routes.append(Route("/chat/{id}/answers", _answering(chat.answers), methods=["POST"]))
     if "ag_ui" in front_ends:
         routes.append(Route("/ag-ui", _answering(chat.ag_ui), methods=["POST"]))
     if "sse" in front_ends:

@@ -107,6 +107,7 @@ CASES = [
     Case("hooks/read_only.py"),
     Case("hooks/redaction.py"),
     Case("approval_page/__main__.py"),
+    Case("trip_service/__main__.py"),
     Case("sqlite_agent/__main__.py"),
     Case("sqlite_agent/__main__.py", ("--writable",), given="y\n", script_name="WRITING_SCRIPT"),
 ]
@@ -121,7 +122,11 @@ SQLITE_AGENT = {
 }
 """The modules of the SQLite agent, which `__main__.py` runs; its tests are run below."""
 FALLBACK_MODEL = {"__init__.py", "__main__.py", "model.py"}
+TRIP_SERVICE = {"__init__.py", "__main__.py", "desk.py", "processes.py", "service.py"}
 APPROVAL_PAGE = {"__init__.py", "__main__.py", "agent.py", "page.py"}
+
+
+PACKAGES = ("sqlite_agent", "approval_page", "fallback_model", "trip_service")
 
 
 NEEDS_NPM = {"mcp_files.py"}
@@ -296,6 +301,7 @@ def test_every_example_is_run() -> None:
         "sqlite_agent/test_sqlite_agent.py"
     }
     package |= {f"approval_page/{name}" for name in APPROVAL_PAGE}
+    package |= {f"trip_service/{name}" for name in TRIP_SERVICE}
     package |= {f"fallback_model/{name}" for name in FALLBACK_MODEL}
     assert found == {*SCRIPTS, *package, *NEEDS_NPM}
     assert {path.name for path in OUTPUTS.iterdir()} == {case.file.name for case in CASES}
@@ -336,7 +342,7 @@ def test_an_example_imports_public_names_and_no_other_example(path: Path) -> Non
             assert not any(alias.name.split(".")[0] in {*others, "lutumpy"} for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                assert path.parent.name in {"sqlite_agent", "approval_page", "fallback_model"}
+                assert path.parent.name in PACKAGES
                 continue
             assert node.module is not None
             if node.module.split(".")[0] == "lutumpy":
@@ -353,8 +359,7 @@ def test_the_index_names_every_example_once() -> None:
         r"^\| \[([\w/.]+)\]\(\.\./examples/([\w/.]+)\) \| \S.*\|$", page, re.MULTILINE
     )
     assert [name for name, linked in rows if name != linked] == []
-    packages = ("sqlite_agent", "approval_page", "fallback_model")
-    named = [f"{name}/__main__.py" if name in packages else name for name, _ in rows]
+    named = [f"{name}/__main__.py" if name in PACKAGES else name for name, _ in rows]
     assert sorted(named) == sorted([*SCRIPTS, *NEEDS_NPM])
 
 

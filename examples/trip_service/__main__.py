@@ -80,8 +80,9 @@ class Processes:
 def wait_for(web: httpx2.Client, name: str) -> dict[str, Any]:
     """What the service says of the trip, once it has something of this name."""
     until = time.monotonic() + SECONDS
+    trip: dict[str, Any] = {}
     while time.monotonic() < until:
-        trip: dict[str, Any] = web.get(TRIP).json()
+        trip = web.get(TRIP).json()
         if trip[name]:
             return trip
         time.sleep(0.1)

@@ -282,10 +282,15 @@ def _new_message(
 
 def _file(part: Mapping[str, Any], media_types: Collection[str]) -> NewFile:
     """A file of either protocol."""
-    source = part.get("source")
-    if isinstance(source, Mapping):  # AG-UI
+    source, name = part.get("source"), part.get("filename")
+    if isinstance(source, Mapping):  # AG-UI, whose clients send names in the metadata alone
         media, data = source.get("mimeType"), source.get("value")
         is_data = source.get("type") == "data"
+        metadata = part.get("metadata")
+        name = metadata.get("filename") if isinstance(metadata, Mapping) else None
+    elif part.get("type") == "binary":  # AG-UI before 1.0, which clients still send
+        media, data = part.get("mimeType"), part.get("data")
+        is_data = data is not None
     else:
         media, url = part.get("mediaType"), part.get("url")
         head, _, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
@@ -294,7 +299,6 @@ def _file(part: Mapping[str, Any], media_types: Collection[str]) -> NewFile:
         raise WebError(422, "Files of this kind are not taken.")
     if not is_data or not isinstance(data, str) or not data:
         raise WebError(422, "A file has to be sent with the message, not as an address.")
-    name = part.get("filename")
     try:
         content = base64.b64decode(data, validate=True)
     except ValueError as error:

@@ -90,6 +90,34 @@ def test_a_body_that_is_too_large_is_not_parsed_W18(read: Any) -> None:
         refused(read, wrong, 422)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {
+            "type": "document",
+            "source": {"type": "data", "mimeType": "text/plain", "value": "aGk="},
+            "metadata": {"filename": "a.txt"},
+        },
+        {"type": "binary", "mimeType": "text/plain", "data": "aGk=", "filename": "a.txt"},
+    ],
+)
+def test_files_of_ag_ui_keep_their_names_W14(part: dict[str, Any]) -> None:
+    message = {"id": "m1", "role": "user", "content": [part]}
+    body: dict[str, Any] = {"threadId": "c1", "runId": "r1", "messages": [message]}
+    inbound = read_ag_ui(body, media_types=["text/plain"])
+    assert inbound.message is not None
+    assert inbound.message.files == (NewFile("a.txt", "text/plain", b"hi"),)
+    refused(read_ag_ui, body, 422)
+    for wrong in ({**part, "metadata": 7, "filename": 7}, {**part, "metadata": {"filename": 7}}):
+        message["content"] = [{**wrong, "filename": 7}]
+        (file,) = read_ag_ui(body, media_types=["text/plain"]).message.files  # type: ignore[union-attr]
+        assert file.name == "file"
+    for data in ({"data": None, "url": "https://x"}, {"data": 7}):
+        binary = {"type": "binary", "mimeType": "text/plain", **data}
+        message["content"] = [binary]
+        refused(read_ag_ui, body, 422, media_types=["text/plain"])
+
+
 def test_files_are_taken_where_their_kind_is_allowed_and_never_fetched_W14() -> None:
     data = base64.b64encode(b"png").decode()
     part = {"type": "file", "mediaType": "image/png", "filename": "a.png",

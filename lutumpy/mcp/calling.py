@@ -129,9 +129,11 @@ class CallSender:
             answer = await connection.send(send)
         except MCPError as error:
             has_run = beside is not None or error.code not in _NOT_RUN
-            if effect == "once" and has_run:
-                raise
             old = "the question is too old: " if is_old_question(error.data) else ""
+            if effect == "once" and has_run:
+                if old:  # a person reads it, in the log and in the result's `error`
+                    raise McpConnectionError(old + error.message) from error
+                raise
             raise ToolError(cut(old + error.message, self._limits.max_chars)) from error
         except McpConnectionLost as error:
             if effect == "once":

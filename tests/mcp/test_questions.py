@@ -268,6 +268,7 @@ async def test_a_refused_state_is_a_question_that_is_too_old_LR28() -> None:
     # From the first question on, an error doesn't say that nothing was run.
     ran = await Asking(asks(who=form()), too_old()).run(lambda question: ADA)
     assert ran.outcome == "maybe_executed"
+    assert str(ran.error).startswith("the question is too old: ")
     ran = await Asking(MCPError(-32602, "no such room")).run(lambda question: ADA)
     assert (ran.status, ran.content) == ("error", "no such room")
 

@@ -147,11 +147,6 @@ class AGUIStream:
             return
         yield from self._resume_step()
 
-    @property
-    def tasks(self) -> list[Task]:
-        """What was read so far."""
-        return self._view.tasks
-
     def _resume_step(self) -> Iterator[Event]:
         """Open what is going on at this moment."""
         task = self._view.task

@@ -141,11 +141,6 @@ class AISDKStream:
         is_begun = chunks[0]["type"] == "start"
         return chunks if is_begun else [{"type": "start", "messageId": task.id}, *chunks]
 
-    @property
-    def tasks(self) -> list[Task]:
-        """What was read so far."""
-        return self._view.tasks
-
 
 def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
     """The chunks of a change."""

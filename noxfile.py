@@ -31,7 +31,8 @@ LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
 # What another Python can't change: the source, the tests' own tools, the work of a parser that is
 # counted, processes that are killed or write to a terminal.
 SAME_EVERYWHERE = (
-    "cli/test_process.py durable/test_crashes.py durable/test_store_limits.py mcp/test_death.py "
+    "cli/test_process.py durable/test_crashes.py durable/test_late_kills.py "
+    "durable/test_store_limits.py mcp/test_death.py "
     "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
     "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
     "toolclad/test_process.py tools/test_dynamic_cost.py"
@@ -334,7 +335,11 @@ def kills(session: nox.Session) -> None:
     engines. It takes half an hour; the suite and the session `engines` try a tenth of it or more.
     """
     session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))
-    files = ("tests/durable/test_crashes.py", "tests/durable/engines/test_engine_kills.py")
+    files = (
+        "tests/durable/test_crashes.py",
+        "tests/durable/test_late_kills.py",
+        "tests/durable/engines/test_engine_kills.py",
+    )
     env = {"LUTUMPY_NEED_ENGINES": "1", "LUTUMPY_PROFILE": "thorough"}
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 

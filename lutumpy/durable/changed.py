@@ -2,7 +2,7 @@
 
 # With `drift="reject"` the result of such a call says that it was not run. That is true only of one
 # that nobody has begun: where a result is recorded, the call has run, and where there is a marker
-# alone, nobody knows.
+# alone, nobody knows. Nor does anybody of a call that is open: what comes is for another tool.
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from lutumpy import ToolResult, ToolRoundPlan
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.engines import lost
 from lutumpy.durable.journal import StoreJournal
-from lutumpy.durable.questions import is_asked, leg_of, ticket_of_leg
+from lutumpy.durable.questions import leg_of, ticket_of_leg
 from lutumpy.hooks import ToolHooks
 from lutumpy.loops import take_content, withhold
 from lutumpy.tools import CallLeg, HasView, View, ticket_in_plan
 
 __all__ = ["outcomes_of_changed"]
 
-_CHANGED = "The tool changed while a question of its server was open, so the call can't go on."
+_CHANGED = (
+    "The tool changed while this call was open, so it can't go on, and its result isn't used."
+)
 
 
 async def outcomes_of_changed(
@@ -55,10 +57,10 @@ async def outcomes_of_changed(
         if journal.was_begun(ticket):
             await journal.begin(ticket)  # nobody has a result: it is recorded as unknown
         result = journal.result_of(ticket)
-        if result is not None and is_asked(result):
+        if result is not None and result.status == "promised":
             leg, result = CallLeg(leg.number + 1, None), None
         if result is None and leg.number > 1:
-            # It has run until it asked, and can't go on with another tool.
+            # It has begun, and neither an answer nor a late result fits another tool.
             ticket = ticket_of_leg(ticket, leg)
             result = await journal.keep(ticket, lost(ticket, _CHANGED))
         if result is not None:

@@ -31,7 +31,9 @@ from durable_toolkit import Model, asked, call, calls
 from stores_toolkit import open_store
 
 from lutumpy import (
+    CallTicket,
     Hold,
+    Later,
     Reject,
     RunNormally,
     Skip,
@@ -45,7 +47,7 @@ from lutumpy import (
 from lutumpy.durable import Answered, Claim, DurableLoop, MemoryStore, StoreError, Waiting
 from lutumpy.execution import Dispatcher, IdempotencyKey
 from lutumpy.hooks import BaseToolCall
-from lutumpy.testing import Reply
+from lutumpy.testing import Reply, ScriptedModel
 
 with suppress(ImportError):
     import psycopg  # noqa: F401  (before the first fork)
@@ -54,7 +56,7 @@ FORBIDDEN = 666
 TOO_MUCH = 1000
 ALLOWED = 900
 """What a person makes of `TOO_MUCH`."""
-WRITES = ("create", "claim", "record", "begin", "commit", "decide", "release")
+WRITES = ("create", "claim", "record", "begin", "commit", "decide", "release", "deliver")
 
 
 class World:
@@ -90,10 +92,10 @@ class World:
         self.write("asleep")
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    async def effect(self, tool_name: str, call_name: str, key: str = "") -> None:
+    async def effect(self, tool_name: str, call_name: str, key: str = "", **more: Any) -> None:
         await self.reach(f"{tool_name} {call_name} before its effect")
         await anyio.sleep(self.pause)
-        self.write("effect", tool=tool_name, call=call_name, key=key)
+        self.write("effect", tool=tool_name, call=call_name, key=key, **more)
         await self.reach(f"{tool_name} {call_name} after its effect")
         await anyio.sleep(self.pause)
         await self.reach(f"{tool_name} {call_name} before its end")
@@ -125,10 +127,18 @@ async def charge(task: str, amount: int, *, world: Skip[World]) -> str:
     return f"{amount} for {task}"
 
 
+@tool_fn(effect="once", late=True)
+async def render(task: str, *, world: Skip[World], ticket: Skip[CallTicket]) -> str:
+    """Render something, which takes its time. Whoever reads the trail can deliver it."""
+    await world.effect("render", task, ticket=ticket.dump())
+    raise Later("soon")
+
+
 class Desk(Toolset):
     look = tool(look)
     save = tool(save)
     charge = tool(charge)
+    render = tool(render)
 
 
 def policy(request: BaseToolCall) -> ToolDecision[Any, Any]:
@@ -175,16 +185,41 @@ def never_the_same() -> list[Reply]:
     return [*paid, Reply(text="It is done.", usage=(10, 5))]
 
 
-SCRIPTS: dict[str, Any] = {"rounds": rounds, "short": short, "never the same": never_the_same}
+def late() -> list[Reply]:
+    """Two results that come later, a third one behind the first; then it may say so often."""
+    said = Reply(text="It is done.", usage=(10, 5))
+    return [calls(render_it("a"), render_it("b")), calls(render_it("c")), *[said] * 12]
+
+
+def render_it(task: str) -> Any:
+    return call("render", task, task=task)
+
+
+SCRIPTS: dict[str, Any] = {
+    "rounds": rounds,
+    "short": short,
+    "never the same": never_the_same,
+    "late": late,
+}
 
 
 class CountingModel(Model):
     """Writes each request to the trail, with the round that it is for."""
 
-    def __init__(self, script: Sequence[Reply], world: World, scope: str) -> None:
-        super().__init__(script)
+    def __init__(
+        self, script: Sequence[Reply], world: World, scope: str, api: str = "openai_chat"
+    ) -> None:
+        super().__init__(script, api)
         self.world = world
         self.scope = scope
+
+    def _next(self, transcript: Any) -> ScriptedModel:
+        if self.api != "openai_responses":
+            return super()._next(transcript)
+        # Calls stay open there, by a model that knows how.
+        self.requests += 1
+        reply = self.script[len(transcript.turns())]
+        return ScriptedModel([reply], api=self.api, model="gpt-6-astra")
 
     async def respond(self, transcript: Any, offering: Any, options: Any) -> Any:
         round = len(transcript.turns()) + 1
@@ -242,7 +277,9 @@ class WatchedStore:
 def make_loop(job: dict[str, Any], world: World, store: Any, scope: str) -> DurableLoop[Any, Any]:
     return DurableLoop(
         WatchedStore(store, world, blind=job.get("blind", False)),  # type: ignore[arg-type]
-        CountingModel(SCRIPTS[job.get("script", "rounds")](), world, scope),  # type: ignore[arg-type]
+        CountingModel(  # type: ignore[arg-type]
+            SCRIPTS[job.get("script", "rounds")](), world, scope, job.get("api", "openai_chat")
+        ),
         tools=Desk,
         dispatch=Dispatcher(Desk, context={"world": world}),
         hooks=policy,
@@ -278,6 +315,42 @@ async def finish(job: dict[str, Any], world: World) -> None:
                 await anyio.sleep(0.01)
 
 
+async def finish_late(job: dict[str, Any], world: World) -> None:
+    """Go on until nothing is open, and deliver in between what the trail says was begun.
+
+    Each result is delivered as often as the job's dice say, whether or not it was before. A call
+    whose job was never begun has no ticket, so it is withdrawn.
+    """
+    scope, dice = job["scope"], random.Random(job["dice"])
+    async with open_store(job["kind"], job["place"]) as store:
+        loop = make_loop(job, world, store, scope)
+        await WatchedStore(store, world).create(scope, asked())
+        while True:
+            done = await loop.run(scope)
+            if isinstance(done, Answered) and not done.result.open_calls:
+                world.write("answered", stopped_by=done.result.stopped_by)
+                return
+            tickets = tickets_in(Path(job["trail"]))
+            for ticket in tickets.values():
+                for _ in range(dice.randint(1, 3)):
+                    await loop.deliver(ticket, f"value of {ticket.call_id}")
+            opened = done.open if isinstance(done, Waiting) else ()
+            if isinstance(done, Answered):
+                opened = done.result.open_calls
+            for open_call in opened:
+                if open_call.call_id not in tickets:
+                    await loop.withdraw(scope, open_call.call_id, reason="never begun", by="ann")
+            if not opened:
+                await anyio.sleep(0.01)
+
+
+def tickets_in(trail: Path) -> dict[str, CallTicket]:
+    """The tickets of the calls that were begun, by call id."""
+    lines = [json.loads(line) for line in trail.read_text().splitlines()]
+    loaded = [CallTicket.load(line["ticket"]) for line in lines if "ticket" in line]
+    return {ticket.call_id: ticket for ticket in loaded}
+
+
 async def race(job: dict[str, Any], world: World) -> None:
     """Call `run` once for each of many conversations, at the same moment as other processes."""
     async with open_store(job["kind"], job["place"]) as store:
@@ -306,6 +379,8 @@ def meet(world: World, trail: Path, scope: str, count: int) -> None:
 def do(job: dict[str, Any]) -> int:
     world = World(job)
     target: Any = race if "count" in job else finish
+    if job.get("script") == "late":
+        target = finish_late
     if "moment" in job:
         # Nothing handles it, so the process ends at once, as by SIGKILL, wherever it is.
         signal.setitimer(signal.ITIMER_REAL, job["moment"])

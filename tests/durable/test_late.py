@@ -394,6 +394,38 @@ def test_a_tool_that_changed_while_the_call_was_open_LR21() -> None:
     anyio.run(main)
 
 
+@pytest.mark.parametrize("delivered", [True, False])
+@pytest.mark.parametrize("effect", ["once", "idempotent"])
+def test_a_tool_that_changed_while_its_round_waited_LR21(effect: Any, delivered: bool) -> None:
+    """The round was open for ever, since nobody could commit a promise of another tool."""
+    name = "render" if effect == "once" else "mirror"
+
+    @tool_fn(name=name, late=True, effect=effect)
+    async def newer(scene: str = "", name: str = "", size: int = 1) -> str:
+        """Another one."""
+        return "x"
+
+    class Newer(Toolset):
+        tool = tool(newer)
+
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+        script = [Reply(calls=[RENDER if effect == "once" else MIRROR]), ANSWER]
+        await loop_of(store, farm, script).run(SCOPE)
+        if delivered:
+            loop = loop_of(store, farm, script)
+            await loop.deliver(farm.tickets[0], "video" if effect == "once" else 7)
+        changed = DurableLoop(store, Model(script), tools=Newer, drift="reject")
+        assert isinstance(await changed.run(SCOPE), Answered)
+        (result,) = results(await store.session(SCOPE))
+        assert "changed while this call was open" in str(result.content)
+        # What came, or comes, says that a call of unknown outcome has happened.
+        unresolved = [call.metadata.id for call in await store.unresolved(SCOPE)]
+        assert unresolved == ([] if delivered or effect != "once" else ["c1"])
+
+    anyio.run(main)
+
+
 @pytest.mark.parametrize("late", ["wait", "go_on"])
 def test_hooks_on_results_see_the_late_result_and_not_the_placeholder_LR21(late: str) -> None:
     async def main() -> None:

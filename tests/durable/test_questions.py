@@ -506,7 +506,7 @@ def test_a_tool_that_changed_while_its_question_was_open_LR21(is_answered: bool)
         assert isinstance(await run_once(store, server, drift="reject"), Answered)
         assert len(server.sent) == 1
         (result,) = results(await store.session(SCOPE))
-        assert "can't go on" in str(result.content)
+        assert "changed while this call was open" in str(result.content)
         (call,) = await store.unresolved(SCOPE)
         assert call.metadata.id == "c1"
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import anyio
 
-from lutumpy import Skip, Toolset, tool, tool_fn
+from lutumpy import CallTicket, DynamicTool, Later, Skip, Toolset, tool, tool_fn
 from lutumpy.execution import Dispatcher, IdempotencyKey
+from lutumpy.tools import Asked, asking
 
-__all__ = ["Changed", "Desk", "Notes", "dispatcher"]
+__all__ = ["Changed", "Desk", "Hotel", "Notes", "Studio", "dispatcher"]
 
 
 class Notes:
@@ -107,6 +108,32 @@ class Changed(Toolset):
     look = tool(look)
     charge = tool(charge_more)
     save = tool(save)
+
+
+@tool_fn(effect="once", late=True)
+async def render(scene: str, *, notes: Skip[Notes], ticket: Skip[CallTicket]) -> str:
+    """Render a scene. Its result comes later, to whoever has the ticket."""
+    notes.write("render", ticket=ticket.dump())
+    raise Later("soon")
+
+
+class Studio(Toolset):
+    render = tool(render)
+
+
+async def book(arguments: dict[str, Any], notes: Notes, ticket: CallTicket) -> str:
+    """Book a seat, in a name that is asked for, as a server of MCP does."""
+    notes.write("book", leg=ticket.leg)
+    resume: Any = ticket.resume
+    if resume is None:
+        raise Asked("desk", {"who": {"message": "Who?", "form": FORM}}, {"seat": 7})
+    return f"seat {resume['seat']} for {resume['answers']['who']['content']['name']}"
+
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+Hotel = Toolset.of(
+    "Hotel", [DynamicTool("book", "Book a seat.", {"type": "object"}, run=asking(book))]
+)
 
 
 def dispatcher(tools: type[Toolset[Any]], folder: Path) -> Dispatcher[Any]:

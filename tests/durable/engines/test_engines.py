@@ -14,12 +14,12 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import ANSWER, call, calls, results
+from durable_toolkit import ANSWER, Model, call, calls, results
 from engines_toolkit import Site
-from engines_tools import Desk, dispatcher
+from engines_tools import Desk, Hotel, Studio, dispatcher
 
-from lutumpy import Session, TakenOverError
-from lutumpy.durable import Answered, LocalRunner
+from lutumpy import CallTicket, Session, TakenOverError
+from lutumpy.durable import Answered, DurableLoop, LocalRunner, Waiting
 from lutumpy.errors import EngineError
 
 pytestmark = pytest.mark.anyio
@@ -287,3 +287,47 @@ async def test_a_runner_of_another_kind_doesn_t_run_what_an_engine_was_given(sit
     assert status == "error"
     assert "may have taken effect" in text
     assert len(site.notes.read("charge")) == 1
+
+
+async def loop_for(site: Site, tools: Any, script: Any) -> DurableLoop[Any, Any]:
+    """A loop of another toolset than `Desk`, on the engine; another one each time."""
+    dispatch = dispatcher(tools, site.folder)
+    runner = await site.runner()
+    return DurableLoop(site.store, Model(script), tools=tools, dispatch=dispatch, runner=runner)
+
+
+async def test_a_late_result_of_a_worker_is_delivered_once_LR9_LR10(site: Site) -> None:
+    site.start_worker("Studio")
+    await site.create()
+    script = [calls(call("render", "r1", scene="beach")), ANSWER]
+    with anyio.fail_after(90):
+        waiting = await (await loop_for(site, Studio, script)).run(site.scope)
+        assert isinstance(waiting, Waiting)
+        assert [each.call_id for each in waiting.open] == ["r1"]
+        (line,) = site.notes.read("render")
+        ticket = CallTicket.load(line["ticket"])
+        assert await (await loop_for(site, Studio, script)).deliver(ticket, "a picture")
+        assert not await (await loop_for(site, Studio, script)).deliver(ticket, "another")
+        done = await (await loop_for(site, Studio, script)).run(site.scope)
+    assert isinstance(done, Answered)
+    assert results(await session_of(site)) == [("ok", "a picture")]
+    assert len(site.notes.read("render")) == 1
+
+
+async def test_a_question_of_a_worker_is_held_and_its_next_leg_is_run_once_LR23_LR26(
+    site: Site,
+) -> None:
+    site.start_worker("Hotel")
+    await site.create()
+    script = [calls(call("book", "b1")), ANSWER]
+    with anyio.fail_after(90):
+        waiting = await (await loop_for(site, Hotel, script)).run(site.scope)
+        assert isinstance(waiting, Waiting)
+        assert [(each.key, each.leg) for each in waiting.questions] == [("who", 1)]
+        loop = await loop_for(site, Hotel, script)
+        ada = {"action": "accept", "content": {"name": "Ada"}}
+        assert await loop.answer(site.scope, "b1", {"who": ada}, by="ann")
+        done = await (await loop_for(site, Hotel, script)).run(site.scope)
+    assert isinstance(done, Answered)
+    assert results(await session_of(site)) == [("ok", "seat 7 for Ada")]
+    assert [line["leg"] for line in site.notes.read("book")] == [1, 2]

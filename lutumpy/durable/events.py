@@ -229,13 +229,17 @@ class EventWriter:
             calls: What they ask.
             made: The calls of the round, by id.
         """
+        legs: dict[str, list[AskedCall]] = {}
+        for call in calls:
+            if call.questions:
+                legs.setdefault(call.call_id, []).append(call)
         told = [
             _once(
-                asked_event(made[call.call_id], call.questions),
-                f"CallAsked:{call.leg}:{call.call_id}",
+                # All that is open, so that whoever reads it knows that the rest is answered.
+                asked_event(made[call_id], [each for leg in asked for each in leg.questions]),
+                f"CallAsked:{asked[-1].leg}:{call_id}",
             )
-            for call in calls
-            if call.questions
+            for call_id, asked in legs.items()
         ]
         new = [event for event in told if not all(map(self._has_written, _names(event)))]
         if new:

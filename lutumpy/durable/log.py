@@ -275,7 +275,8 @@ class CallAsked:
 
     Attributes:
         call: The call.
-        questions: What it asks, for `loop.answer`. All of it is a stranger's text.
+        questions: All that it asks and nobody has answered, for `loop.answer`. It is a stranger's
+            text.
     """
 
     call: ShownCall

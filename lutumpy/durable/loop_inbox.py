@@ -137,8 +137,13 @@ class LoopInbox:
                 f"the call {call_id!r:.100} of {scope!r} asks nothing, or was answered; nothing "
                 "was taken",
             )
-        check_answers(asked[0], answers)
-        return await store.answer(scope, call_id, asked[0].leg, answers, by=by)
+        check_answers(call_id, asked, answers)
+        taken = True
+        for call in asked:
+            own = {each.key: answers[each.key] for each in call.questions if each.key in answers}
+            if own:
+                taken = await store.answer(scope, call_id, call.leg, own, by=by) and taken
+        return taken
 
     def _late_store(self) -> LateStore:
         if not callable(getattr(self._store, "deliver", None)):

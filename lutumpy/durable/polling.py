@@ -10,8 +10,9 @@
 #   `call:<id>`        the promise, with the task's id  it is polled
 #   `leg:2:<id>`       questions of the task            answers are sent with the next poll
 #   `leg:3:<id>`       further questions                likewise
+#   `sent:2:<id>`      that the answers were sent       they are not sent again
 #
-# Answers may be sent more than once: the server ignores what it has.
+# A process that dies behind the sending leaves no such record: the server ignores what it has.
 
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ __all__ = ["PollReport", "PolledCall", "Polls"]
 
 logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
+_MOST_CALLS = 10_000  # that one process knows the times of
 
 Leg: TypeAlias = "Mapping[str, Any]"
 """What is recorded of a leg that ended with questions."""
@@ -84,8 +86,6 @@ class Polls:
 
     def __init__(self) -> None:
         self._next: dict[tuple[str, str], float] = {}
-        # The legs whose answers this process has sent.
-        self._sent: set[tuple[str, str, int]] = set()
 
     async def poll(
         self,
@@ -106,29 +106,40 @@ class Polls:
         for each in calls:
             call, poller, call_id = each.call, each.poller, each.call.call_id
             legs = legs_behind(conversation, call_id) if holds else []
-            answers = answers_to(conversation, legs[-1]) if legs else None
             key = conversation.scope, call_id
-            sent = (*key, legs[-1]["leg"] if legs else 0)
-            is_new = answers is not None and sent not in self._sent
+            new = _new_answers(conversation, legs)
             wait = self._seconds_to(key, call, poller)
-            if wait <= 0 or is_new:
-                found = await _ask(conversation, call, poller, answers if is_new else None, holds)
-                self._sent.add(sent)
-                wait = found.wait
-                self._next[key] = time.monotonic() + wait
-                if found.state == "lost":
-                    report.lost.add(call_id)
-                if found.state in ("done", "lost"):
-                    del self._next[key]
+            if wait <= 0 or new:
+                answers = {name: one for given in new.values() for name, one in given.items()}
+                found = await _ask(conversation, call, poller, answers, holds=holds)
+                if found is None:
+                    # Nothing is known that wasn't before, and no answer counts as sent.
+                    wait = poller.interval(call.promise.handle)
+                    self._note(key, wait)
+                    waits.append(wait)
+                    report.asked.extend(_open_questions(conversation, legs))
                     continue
+                if found.state in ("done", "lost"):
+                    self._next.pop(key, None)
+                    if found.state == "lost":
+                        report.lost.add(call_id)
+                    continue
+                wait = found.wait
+                self._note(key, wait)
+                for leg in new:
+                    await conversation.record(_sent_record(call_id, leg), True)
                 if found.asked is not None:
                     legs = await _keep_questions(conversation, each, found.asked, legs)
-            if legs:
-                asked = asked_call(legs[-1], conversation.answers)
-                if asked.questions:
-                    report.asked.append(asked)
+            report.asked.extend(_open_questions(conversation, legs))
             waits.append(wait)
         return PollReport(min(waits, default=None), report.asked, report.lost)
+
+    def _note(self, key: tuple[str, str], wait: float) -> None:
+        self._next.pop(key, None)
+        self._next[key] = time.monotonic() + wait
+        # Calls that another process has brought to their end are never heard of again here.
+        while len(self._next) > _MOST_CALLS:
+            del self._next[next(iter(self._next))]
 
     def _seconds_to(self, key: tuple[str, str], call: PromisedCall, poller: Poller) -> float:
         """Seconds until the call is due; none where its time is over: it is asked a last time."""
@@ -146,22 +157,42 @@ async def _ask(
     conversation: OpenConversation,
     call: PromisedCall,
     poller: Poller,
-    answers: Mapping[str, Any] | None,
+    answers: Mapping[str, Any],
+    *,
     holds: bool,
-) -> Polled:
-    """Ask for one call, and deliver its result if there is one."""
-    handle = call.promise.handle
+) -> Polled | None:
+    """Ask for one call, and deliver its result if there is one; `None` if nobody could be asked."""
     try:
-        polled = await poller.poll(handle, answers, holds=holds)
+        polled = await poller.poll(call.promise.handle, answers, holds=holds)
     except Exception as error:
-        # Nothing is known of the call that wasn't before.
         logger.warning("the call %s couldn't be polled: %s", call.call_id, error)
-        return Polled("running", poller.interval(handle))
+        return None
     if polled.state == "done":
         result = _result_of(call, polled)
         value = late_value(call.call_id, call.name, result, digest=call.promise.tool_digest)
         await cast("LateStore", conversation.store).deliver(conversation.scope, call.call_id, value)
     return polled
+
+
+def _new_answers(conversation: OpenConversation, legs: list[Leg]) -> dict[int, dict[str, Any]]:
+    """The answers that nobody has sent yet, by leg: those of legs that are answered whole."""
+    found: dict[int, dict[str, Any]] = {}
+    for leg in legs:
+        is_sent = conversation.recorded(_sent_record(str(leg["call_id"]), leg["leg"])) is not None
+        answers = None if is_sent else answers_to(conversation, leg)
+        if answers:
+            found[leg["leg"]] = answers
+    return found
+
+
+def _sent_record(call_id: str, leg: int) -> str:
+    return f"sent:{leg}:{call_id}"
+
+
+def _open_questions(conversation: OpenConversation, legs: list[Leg]) -> list[AskedCall]:
+    """What is open of each leg: a task may ask more before it has the first answers."""
+    asked = [asked_call(leg, conversation.answers) for leg in legs]
+    return [each for each in asked if each.questions]
 
 
 def _result_of(call: PromisedCall, polled: Polled) -> ToolResult:

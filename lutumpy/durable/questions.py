@@ -73,7 +73,8 @@ class QuestionStore(Protocol):
 
     async def asked(self, scope: str) -> tuple[AskedCall, ...]:
         """The calls of the open round whose servers have asked something, with what nobody has
-        answered yet; one whose questions are all answered isn't among them.
+        answered yet; one whose questions are all answered isn't among them. A call that became a
+        task may be among them more than once, with a leg for each time that it asked.
 
         Raises:
             StoreError: `unknown_scope`.
@@ -168,10 +169,9 @@ def asked_calls(records: Mapping[str, Any], inbox: Sequence[InboxEntry]) -> tupl
     withdrawn = {str(each.value["call_id"]) for each in inbox if each.kind == "late"}
     found: list[AskedCall] = []
     for handle in handles:
-        call_id, leg = str(handle["call_id"]), int(handle["leg"])
+        call_id = str(handle["call_id"])
         asked = asked_call(handle, inbox)
-        is_last = leg_record(call_id, leg + 1) not in records
-        if is_last and asked.questions and call_id not in withdrawn:
+        if asked.questions and call_id not in withdrawn:
             found.append(asked)
     return tuple(found)
 
@@ -222,16 +222,22 @@ def is_answer(entry: InboxEntry) -> bool:
     return entry.kind == "answer"
 
 
-def check_answers(asked: AskedCall, answers: Mapping[str, Any]) -> None:
-    """Raise `StoreError` for an answer to what isn't asked, or that doesn't fit (rule LR24)."""
-    known = {question.key: question for question in asked.questions}
+def check_answers(call_id: str, asked: Sequence[AskedCall], answers: Mapping[str, Any]) -> None:
+    """Raise `StoreError` for an answer to what isn't asked, or that doesn't fit (rule LR24).
+
+    Args:
+        call_id: The id of the call.
+        asked: What it asks, by leg.
+        answers: The answers, by the keys of the questions.
+    """
+    known = {question.key: question for call in asked for question in call.questions}
     for key, answer in answers.items():
         question = known.get(key)
         if question is None:
             open_keys = ", ".join(map(repr, known))
             raise StoreError(
                 "answer",
-                f"the call {asked.call_id!r} doesn't ask {key!r:.100}, or was answered; open are "
+                f"the call {call_id!r:.100} doesn't ask {key!r:.100}, or was answered; open are "
                 f"{open_keys}; nothing was taken",
             )
         misfit = find_misfit(question.form, answer)

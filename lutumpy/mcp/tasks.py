@@ -68,8 +68,8 @@ class TaskResult(Result):
     result_type: Literal["task"]
     task_id: str = Field(min_length=1)
     status: str
-    ttl_ms: float | None = None
-    poll_interval_ms: float | None = None
+    ttl_ms: int | float | None = None
+    poll_interval_ms: int | float | None = None
 
 
 class _TaskState(Result):
@@ -78,7 +78,7 @@ class _TaskState(Result):
     task_id: str
     status: str
     status_message: str | None = None
-    poll_interval_ms: float | None = None
+    poll_interval_ms: int | float | None = None
     input_requests: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -167,9 +167,9 @@ class Tasks:
         if handle["address"] != self._address:
             raise ToolError(f"the task is one of another address than {self._server} has now")
         task_id: str = handle["task"]
+        if answers:
+            await self._update(task_id, answers)
         try:
-            if answers:
-                await self._update(task_id, answers)
             state: _TaskState = await self._request(_GetTask(params=_params(task_id)), _STATE)
         except MCPError as error:
             if error.code != _NOT_FOUND:
@@ -206,7 +206,13 @@ class Tasks:
 
     async def _update(self, task_id: str, answers: Mapping[str, Any]) -> None:
         params = _UpdateParams.model_validate({"taskId": task_id, "inputResponses": {**answers}})
-        await self._request(_UpdateTask(params=params), _ANY_RESULT)
+        try:
+            await self._request(_UpdateTask(params=params), _ANY_RESULT)
+        except MCPError as error:
+            # Whether it is the task that isn't known, or an answer that isn't taken, a poll tells.
+            if error.code != _NOT_FOUND:
+                raise
+            _log.warning("%s doesn't take answers to a task: %s", self._server, error.message)
 
     async def _read(self, state: _TaskState, handle: Any, *, holds: bool) -> Polled:
         wait = _seconds(state.poll_interval_ms or handle.get("pollIntervalMs"))

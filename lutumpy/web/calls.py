@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from lutumpy.durable.log import (
@@ -145,30 +145,30 @@ def change_promise(task: Task, step: Step, event: CallPromised | CallDelivered) 
 
 
 def ask(step: Step, event: CallAsked) -> Iterator[Change]:
-    """A server asks something before a call goes on; what it asked before is answered then."""
+    """A server asks something before a call goes on; what it asked before and doesn't now is
+    answered.
+    """
     call = event.call
-    questions: dict[str, dict[str, JsonValue]] = {
-        question.key: {
+    legs: dict[int, dict[str, dict[str, JsonValue]]] = {}
+    for question in event.questions:
+        legs.setdefault(question.leg, {})[question.key] = {
             "message": question.message,
             **({} if question.url is None else {"url": question.url}),
             **({} if question.form is None else {"form": dict(question.form)}),
         }
-        for question in event.questions
-    }
-    leg = event.questions[0].leg if event.questions else 1
-    known = [part for part in _questions_of(step, call.call_id) if part.leg == leg]
-    if known:
-        return
-    yield from go_on(step, call.call_id)
-    part = QuestionPart(call.call_id, call.tool, leg, questions)
-    step.parts.append(part)
-    yield QuestionChanged(part)
+    yield from go_on(step, call.call_id, but=legs)
+    known = {part.leg for part in _questions_of(step, call.call_id)}
+    for leg, questions in legs.items():
+        if leg not in known:
+            part = QuestionPart(call.call_id, call.tool, leg, questions)
+            step.parts.append(part)
+            yield QuestionChanged(part)
 
 
-def go_on(step: Step, call_id: str) -> Iterator[Change]:
-    """A call has gone on, so what was asked before is answered."""
+def go_on(step: Step, call_id: str, *, but: Collection[int] = ()) -> Iterator[Change]:
+    """A call has gone on, so what was asked before is answered, but for these legs."""
     for part in _questions_of(step, call_id):
-        if not part.answered:
+        if not part.answered and part.leg not in but:
             part.answered = True
             yield QuestionChanged(part)
 

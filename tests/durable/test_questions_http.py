@@ -163,11 +163,11 @@ def test_an_expired_state_is_too_old_and_the_call_is_not_begun_anew_LR28() -> No
 
 def test_over_http_the_name_of_a_request_about_a_task_is_its_id_LR32() -> None:
     async def scenario() -> None:
-        hotel, farm, store = Hotel(), Farm(), await new_store()
+        hotel, farm, store = Hotel(), Farm(interval_ms=3000), await new_store()
         render = Call("render", {"scene": "beach"}, id="c1")
         async with hotel.serve(farm.server) as url:
             assert isinstance(await run_once(store, url, render, tasks=True), Waiting)
-            await anyio.sleep(0.15)
+            await anyio.sleep(3.1)
             assert isinstance(await run_once(store, url, render, tasks=True), Answered)
         assert ("tasks/get", "task 1") in hotel.headers
         assert ("tools/call", "render") in hotel.headers

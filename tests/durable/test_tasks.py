@@ -14,7 +14,7 @@ from durable_toolkit import Model
 from tasks_toolkit import Farm, completed, form
 
 from lutumpy import Session
-from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting, log
+from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting, log, polling
 from lutumpy.errors import StoreError
 from lutumpy.loops import run_tools
 from lutumpy.mcp import McpTools, tasks
@@ -26,14 +26,27 @@ RENDER = Call("render", {"scene": "beach"}, id="c1")
 ANSWER = Reply(text="There.")
 ADA = {"action": "accept", "content": {"name": "Ada"}}
 WORKING = {"status": "working"}
-SHORTEST = tasks._SHORTEST
 ASKS = {"status": "input_required", "inputRequests": {"who": form()}}
 
 
+class Clock:
+    """Whether the time of a poll has come, so that no test depends on how fast it is."""
+
+    due = False
+    seconds_to = polling.Polls._seconds_to
+
+
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The intervals of these servers are 10 ms, and are taken as they are."""
-    monkeypatch.setattr(tasks, "_SHORTEST", 0.001)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seconds_to(polls: Any, key: Any, call: Any, poller: Any) -> float:
+        return 0.0 if Clock.due else 7.0
+
+    monkeypatch.setattr(polling.Polls, "_seconds_to", seconds_to)
+
+
+@pytest.fixture
+def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling.Polls, "_seconds_to", Clock.seconds_to)
 
 
 def loop_of(store: Any, source: McpTools, **options: Any) -> DurableLoop[Any, Any]:
@@ -49,10 +62,10 @@ async def new_store(make: Callable[[], Any] = MemoryStore) -> Any:
     return store
 
 
-async def run_once(store: Any, farm: Farm, *, seconds: float = 0.02, **options: Any) -> Any:
-    """One run, as a process of its own would do it, once the interval of the task is over."""
+async def run_once(store: Any, farm: Farm, **options: Any) -> Any:
+    """One run, as a process of its own would do it; the first one makes the call, the next poll."""
     mcp = {name: options.pop(name) for name in ("ask",) if name in options}
-    await anyio.sleep(seconds)
+    Clock.due = farm.tasks.count("tools/call") > 0
     async with farm.tools(**mcp) as source:
         return await loop_of(store, source, **options).run(SCOPE)
 
@@ -74,7 +87,7 @@ def test_a_task_is_an_open_call_that_any_process_polls_LR31_LR32(make: Any) -> N
         assert isinstance(waiting, Waiting)
         assert (waiting.held, waiting.questions) == ((), ())
         assert waiting.poll_after is not None
-        assert 0 < waiting.poll_after <= 0.01
+        assert waiting.poll_after == 7.0
         (opened,) = waiting.open
         assert opened.tool == "render"
         assert opened.handle == {
@@ -97,11 +110,12 @@ def test_a_task_is_an_open_call_that_any_process_polls_LR31_LR32(make: Any) -> N
         assert (delivered.call_id, delivered.outcome) == ("c1", "ok")
         waits = [event for event in events if isinstance(event, log.RunWaits)]
         assert [each.promised for each in waits] == [("c1",), ("c1",)]
-        assert all(each.poll_after for each in waits)
+        assert [each.poll_after for each in waits] == [7.0, 0.1]
 
     anyio.run(scenario)
 
 
+@pytest.mark.usefixtures("real_clock")
 def test_the_interval_of_the_server_is_honoured_LR32() -> None:
     async def scenario() -> None:
         store, farm = await new_store(), Farm(WORKING, interval_ms=60_000)
@@ -172,12 +186,14 @@ def test_a_task_that_nobody_knows_any_more_is_of_unknown_outcome_LR34(late: str)
     anyio.run(scenario)
 
 
+@pytest.mark.usefixtures("real_clock")
 def test_past_its_ttl_a_task_is_asked_a_last_time_LR34() -> None:
     async def scenario() -> None:
-        store, farm = await new_store(), Farm(WORKING, ttl_ms=15, interval_ms=60_000)
+        store, farm = await new_store(), Farm(WORKING, ttl_ms=2000, interval_ms=60_000)
         waiting = await run_once(store, farm)
         (opened,) = waiting.open
-        assert opened.until - opened.since < timedelta(milliseconds=60)
+        assert opened.until - opened.since < timedelta(seconds=2.5)
+        await anyio.sleep(2.1)
         assert isinstance(await run_once(store, farm), Answered)
         (call,) = await store.unresolved(SCOPE)
         assert call.metadata.id == "c1"
@@ -241,6 +257,51 @@ def test_what_a_task_asks_is_held_for_a_person_LR33(make: Any) -> None:
     anyio.run(scenario)
 
 
+def test_a_task_may_ask_more_before_it_is_answered_LR33(make: Any) -> None:
+    async def scenario() -> None:
+        both = {"who": form(), "where": form("Where?")}
+        more = {"status": "input_required", "inputRequests": both}
+        store, farm = await new_store(make), Farm(ASKS, more, WORKING, completed("rendered"))
+        await run_once(store, farm, ask="hold")
+        await run_once(store, farm, ask="hold")
+        waiting = await run_once(store, farm, ask="hold")
+        assert [(each.key, each.leg) for each in waiting.questions] == [("who", 2), ("where", 3)]
+        assert [call.leg for call in await store.asked(SCOPE)] == [2, 3]
+        async with farm.tools(ask="hold") as source:
+            answers = {"where": ADA, "who": ADA}
+            assert await loop_of(store, source).answer(SCOPE, "c1", answers, by="ann")
+        await run_once(store, farm, ask="hold")
+        assert isinstance(await run_once(store, farm, ask="hold"), Answered)
+        updates = [sent for name, sent in farm.tasks.sent if name == "tasks/update"]
+        assert updates == [{"who": ADA, "where": ADA}]
+        events = [event.load() async for event in store.events(SCOPE, until="end")]
+        asked = [event for event in events if isinstance(event, log.CallAsked)]
+        keys = [[question.key for question in event.questions] for event in asked]
+        assert keys == [["who"], ["who", "where"]]
+
+    anyio.run(scenario)
+
+
+def test_answers_that_could_not_be_sent_are_sent_later_LR33() -> None:
+    async def scenario() -> None:
+        store, farm = await new_store(), Farm(ASKS, WORKING, completed("rendered"))
+        await run_once(store, farm, ask="hold")
+        await run_once(store, farm, ask="hold")
+        async with farm.tools(ask="hold") as source:
+            loop = loop_of(store, source)
+            await loop.answer(SCOPE, "c1", {"who": ADA}, by="ann")
+            assert source._connection is not None
+            await source._connection.close()
+            assert isinstance(await loop.run(SCOPE), Waiting)
+            assert farm.tasks.count("tasks/update") == 0
+            await source.refresh()
+            assert isinstance(await loop.run(SCOPE), Waiting)
+            assert isinstance(await loop.run(SCOPE), Answered)
+        assert farm.tasks.count("tasks/update") == 1
+
+    anyio.run(scenario)
+
+
 def test_a_handler_answers_each_question_of_a_task_once_LR33() -> None:
     heard: list[str] = []
 
@@ -252,9 +313,10 @@ def test_a_handler_answers_each_question_of_a_task_once_LR33() -> None:
         store, farm = await new_store(), Farm(ASKS, ASKS, completed("rendered"))
         async with farm.tools(ask=ask) as source:
             loop = loop_of(store, source)
+            Clock.due = False
             for _ in range(3):
                 assert isinstance(await loop.run(SCOPE), Waiting)
-                await anyio.sleep(0.02)
+                Clock.due = True
             assert isinstance(await loop.run(SCOPE), Answered)
         assert heard == ["who"]
         assert farm.tasks.count("tasks/update") == 1
@@ -341,7 +403,7 @@ def test_a_server_that_cannot_be_reached_keeps_the_call_open_LR32() -> None:
     async def scenario() -> None:
         store, farm = await new_store(), Farm(WORKING)
         await run_once(store, farm)
-        await anyio.sleep(0.02)
+        Clock.due = True
         async with farm.tools() as source:
             loop = loop_of(store, source)
             assert source._connection is not None
@@ -358,7 +420,7 @@ def test_a_task_is_polled_at_its_own_address_only_LR31() -> None:
     async def scenario() -> None:
         store, farm = await new_store(), Farm(completed("rendered"))
         await run_once(store, farm)
-        await anyio.sleep(0.02)
+        Clock.due = True
         async with farm.tools() as source:
             assert source._tasks is not None
             source._tasks._address = "https://other.example"
@@ -410,10 +472,7 @@ def test_what_is_no_task_of_this_server_is_refused() -> None:
     anyio.run(scenario)
 
 
-def test_a_stranger_says_no_interval_that_would_poll_all_the_time_LR32(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tasks, "_SHORTEST", SHORTEST)
+def test_a_stranger_says_no_interval_that_would_poll_all_the_time_LR32() -> None:
     read = tasks._seconds
     assert [read(value) for value in (0, -5, 1, 250, 1e12)] == [0.1, 0.1, 0.1, 0.25, 3600.0]
     assert [read(value) for value in (None, True, "7", float("nan"))] == [5.0] * 4

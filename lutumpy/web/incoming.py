@@ -26,7 +26,10 @@ from lutumpy.web.runs import Runs
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Incoming", "Past"]
+__all__ = ["ANSWER_FIRST", "Incoming", "Past"]
+
+ANSWER_FIRST = "A call waits for an answer. Send the message when it has one."
+"""What somebody is told who sends a message while a person is asked something."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,23 @@ class Incoming:
     async def take(self, inbound: Inbound, by: str) -> tuple[Past, int, int | None]:
         """Leave what came in the store, and let the conversation go on.
 
+        A message is refused while a person is asked something. It would wait behind the answer, and
+        so would the client's response; clients send no answer while they have one open, and none
+        from a message that isn't the last (npm `ai` 7, `addToolApprovalResponse`).
+
         Returns:
             The log before that; behind which event the client goes on; and the task that answers
             it, `None` where that hasn't begun.
+
+        Raises:
+            WebError: it can't be taken.
         """
         scope = inbound.scope
         if inbound.message is not None:
             past = await self._past_or_new(scope, by)
             task, known = past.find(inbound.message.id)
+            if task is None and await self._is_asking(scope):
+                raise WebError(409, ANSWER_FIRST)
             await self._push(scope, inbound.message, known)
             self._runs.begin(scope)
             return past, past.last if task is None else 0, task
@@ -122,6 +134,11 @@ class Incoming:
         self._runs.begin(scope)
         named = [answer.approval_id for answer in inbound.answers]
         return past, past.waits(named, asked), past.last_task
+
+    async def _is_asking(self, scope: str) -> bool:
+        """Whether a person has to answer before the conversation goes on."""
+        held = await self._store.held(scope=scope)
+        return any(plan.held for plan in held) or bool(await self.asked(scope))
 
     async def _reply(self, scope: str, replies: Sequence[QuestionAnswer], by: str) -> set[str]:
         """Answer what servers ask; gives the ids of the calls."""
@@ -144,13 +161,11 @@ class Incoming:
         return {*by_call}
 
     async def _past_or_new(self, scope: str, by: str) -> Past:
-        try:
-            return await self.past(scope)
-        except StoreError as error:
-            if error.kind != "unknown_scope":
-                raise
-        await self._store.create(scope, self._new_session(scope, by))
-        return await self.past(scope)
+        past = await self.past_if_any(scope)
+        if past is None:
+            await self._store.create(scope, self._new_session(scope, by))
+            past = await self.past(scope)
+        return past
 
     async def _push(self, scope: str, message: NewMessage, known: ShownMessage | None) -> None:
         """Push a message once; the same id with another content than is known is refused (W15)."""
@@ -196,7 +211,21 @@ class Incoming:
                     continue
                 raise WebError(422, "The answer doesn't fit the tool.") from error
 
+    async def past_if_any(self, scope: str) -> Past | None:
+        """The log; `None` where there is no such conversation."""
+        try:
+            return await self.past(scope)
+        except StoreError as error:
+            if error.kind != "unknown_scope":
+                raise
+            return None
+
     async def past(self, scope: str) -> Past:
+        """The log.
+
+        Raises:
+            StoreError: there is no such conversation.
+        """
         last = await self._store.last_event(scope)
         events: list[StoredEvent] = []
         if last:

@@ -16,11 +16,11 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lutumpy import Session
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
-from lutumpy.durable.log import ENDINGS, MessagesTaken
+from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits
 from lutumpy.errors import StoreError
 from lutumpy.web.ag_ui import AGUIStream
 from lutumpy.web.ai_sdk import AISDKStream, ui_messages
@@ -33,14 +33,11 @@ from lutumpy.web.inbound import (
     read_ai_sdk,
     read_answers,
 )
-from lutumpy.web.incoming import Incoming, Past
+from lutumpy.web.incoming import ANSWER_FIRST, Incoming, Past
 from lutumpy.web.runs import Runs
 from lutumpy.web.show import Show
 from lutumpy.web.sse import EventSource
 from lutumpy.web.view import View
-
-if TYPE_CHECKING:
-    pass
 
 try:
     from starlette.requests import Request
@@ -126,15 +123,15 @@ def chat_routes(
     if "ai_sdk" in front_ends:
         routes += [
             Route("/chat", _answering(chat.post), methods=["POST"]),
-            Route("/chat/{id}/stream", _answering(chat.stream), methods=["GET"]),
-            Route("/chat/{id}/messages", _answering(chat.messages), methods=["GET"]),
-            Route("/chat/{id}/stop", _answering(chat.stop), methods=["POST"]),
-            Route("/chat/{id}/answers", _answering(chat.answers), methods=["POST"]),
+            Route("/chat/{id:path}/stream", _answering(chat.stream), methods=["GET"]),
+            Route("/chat/{id:path}/messages", _answering(chat.messages), methods=["GET"]),
+            Route("/chat/{id:path}/stop", _answering(chat.stop), methods=["POST"]),
+            Route("/chat/{id:path}/answers", _answering(chat.answers), methods=["POST"]),
         ]
     if "ag_ui" in front_ends:
         routes.append(Route("/ag-ui", _answering(chat.ag_ui), methods=["POST"]))
     if "sse" in front_ends:
-        routes.append(Route("/events/{id}", _answering(chat.events), methods=["GET"]))
+        routes.append(Route("/events/{id:path}", _answering(chat.events), methods=["GET"]))
     return routes
 
 
@@ -208,8 +205,9 @@ class _Chat:
         """The last task again, and what follows (rule W11)."""
         scope = str(request.path_params["id"])
         await self._who(request, scope)
-        past = await self._incoming.past(scope)
-        if past.last_task is None:
+        past = await self._incoming.past_if_any(scope)
+        if past is None or past.last_task is None:
+            # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
@@ -346,17 +344,24 @@ class _Chat:
                     if each is None:
                         yield HEARTBEAT
                         continue
+                    message_id = None  # it was taken
                     for frame in stream.feed(each):
                         yield frame.data
                     if stream.ended and not isinstance(stream, EventSource):
                         return
+            if message_id is not None:
+                yield encode_data({"type": "error", "errorText": ANSWER_FIRST})
         finally:
             self._runs.leave(scope)
 
     async def _follow(
         self, scope: str, last: int, message_id: str | None
     ) -> AsyncGenerator[StoredEvent | None, None]:
-        """What comes behind the last event; where a message is awaited, from its task on."""
+        """What comes behind the last event; where a message is awaited, from its task on.
+
+        It ends where a person is asked something before the message was taken, since that has to be
+        answered first (see `Incoming.take`).
+        """
         skipped: list[StoredEvent] = []
         patience = self._settings.heartbeat
         source = self._hub.follow_or_wait(scope, after=last, patience=patience)
@@ -375,6 +380,8 @@ class _Chat:
                     message_id = None
                     for each in skipped:
                         yield each
+                elif isinstance(event, RunWaits) and (event.held or event.asked):
+                    return
 
 
 def _is_going_on(known: Sequence[StoredEvent], last: int) -> bool:

@@ -119,6 +119,44 @@ def test_a_response_that_breaks_off_anywhere_is_replayed_to_the_same_end_W11() -
             assert client.message == expected
 
 
+def test_a_client_that_doesn_t_come_again_lacks_something_W11() -> None:
+    """Without this, the test before it might hold whatever a replay does."""
+    log = run_log(PLAIN)
+    expected = message_of(log, Show())
+    data = sent(AISDKStream(SCOPE), log)
+    ends = [at + 2 for at in range(len(data)) if data.startswith(b"\n\n", at)]
+    equal = [ChatClient().read(data[:end]).message == expected for end in ends]
+    # The last chunks, which say that it has ended, change nothing in the message.
+    assert equal.index(True) > len(ends) - 6
+    assert not any(equal[: equal.index(True)])
+
+
+def broken_logs() -> list[list[StoredEvent]]:
+    """Logs in which the beginning of an answer was lost, and another one came in its place."""
+    log = run_log(PLAIN)
+    at = log[0].at
+    lost = [delta("Something ", at), delta("else", at)]
+    again = StoredEvent(0, 1, 1, 2, at, {"event": "Restarted", "round": 1, "attempt": 2})
+    return [
+        [*log[:2], *lost, *more, *log[2:]]
+        for more in ((), (again,), (again, *lost[:1]), (delta("First", at),))
+    ]
+
+
+def test_resets_are_what_makes_looks_equal_W4_W6_W7() -> None:
+    """Looks at random moments end equal; without resets, many of them don't."""
+    source = random.Random(4)
+    different = 0
+    for log in broken_logs():
+        expected = message_of(log, Show())
+        for _ in range(examples(30)):
+            data = sent(AISDKStream(SCOPE, after=-1), some_pieces(log, source))
+            assert ChatClient().read(data).message == expected
+            kept = [each for each in data.split(b"\n\n") if b'"reset-step"' not in each]
+            different += ChatClient().read(b"\n\n".join(kept)).message != expected
+    assert different > examples(30)
+
+
 def delta(text: str, at: Any, round: int = 1) -> StoredEvent:
     return StoredEvent(0, 1, round, 1, at, {"event": "TextDelta", "text": text, "delta": True})
 

@@ -12,14 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
+from profiles import examples
 from test_ag_ui import messages_of
 from test_ag_ui import sent as sent_ag_ui
 from test_ai_sdk import DECISIONS, SHOWS, delta, message_of, sent, some_pieces
+from test_starlette import serving
 from web_toolkit import FULL, PLAIN, SCOPE, run_log
 
 from lutumpy.durable import StoredEvent
 from lutumpy.web import AGUIStream, AISDKStream, Show
+from lutumpy.web.frames import encode_data
 
 FOLDER = os.environ.get("LUTUMPY_NPM_WEB", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="LUTUMPY_NPM_WEB names no npm folder")
@@ -103,3 +108,75 @@ def test_ag_ui_has_what_the_log_says_whatever_pieces_it_saw_W4_W9_W23() -> None:
         found = {each["id"]: each for each in same(result["messages"])}
         assert found == {each["id"]: each for each in same(messages)}
         assert len(result["outcomes"]) == 1
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def cuts(client: str, data: bytes, replay: bytes, *, resumes: bool = True) -> dict[str, Any]:
+    every = max(1, len(data) // examples(300))
+    return {"kind": "cuts", "client": client, "data": encoded(data), "replay": encoded(replay),
+            "every": every, "resumes": resumes}  # fmt: skip
+
+
+def restored(log: Sequence[StoredEvent]) -> bytes:
+    """The response to an AG-UI client that comes again."""
+    stream = AGUIStream(SCOPE, "r2", after=log[-1].seq, snapshot=True, is_over=True)
+    assert not any(stream.feed(each) for each in log)
+    return b"".join(map(encode_data, stream.begin()))
+
+
+def test_every_cut_by_error_or_by_a_clean_end_is_made_good_W11() -> None:
+    cases: list[Any] = []
+    for decision in (None, {"decision": "run"}):
+        log = run_log(FULL, decision)
+        data = sent(AISDKStream(SCOPE), log)
+        cases.append(cuts("chat", data, data))
+        cases.append(cuts("run", sent_ag_ui(AGUIStream(SCOPE, "r"), log), restored(log)))
+    plain = run_log(PLAIN)
+    data = sent(AISDKStream(SCOPE), plain)
+    cases.append(cuts("chat", data, data))
+    alone = [{**each, "resumes": False} for each in cases]
+    results = read_all([*cases, *alone])
+    for result in results[: len(cases)]:
+        assert result["count"] == 0, (result["first"], result["expected"])
+        assert result["tried"] > 100
+    # Clients that don't come again lack something nearly always.
+    for result in results[len(cases) :]:
+        assert result["count"] > 0.8 * result["tried"]
+
+
+async def talk(kind: str) -> Any:
+    """What npm's clients make of a server."""
+    async with serving() as site:
+        case = {"kind": kind, "url": str(site.client.base_url).rstrip("/")}
+        (result,) = await anyio.to_thread.run_sync(read_all, [case])
+        return result
+
+
+async def test_chats_of_a_server_go_on_in_every_client_W8_W11_W16() -> None:
+    result = await talk("talkChat")
+    assert result["errors"] == [None, None, None]
+    user, answer, again, _ = result["first"]
+    assert [each["id"] for each in (user, again)] == ["m0", "m1"]
+
+    def state(message: Any) -> str:
+        (part,) = [part for part in message["parts"] if part.get("toolCallId") == "p1"]
+        return str(part["state"])
+
+    assert state(result["held"][0]) == "approval-requested"
+    assert state(answer) == "output-available"
+    # The second one said no, too late; all show what happened.
+    assert result["second"] == result["third"] == [answer]
+    assert same(result["shown"])[1] == answer
+
+
+async def test_runs_of_a_server_go_on_in_every_client_W9_W11() -> None:
+    result = await talk("talkRun")
+    kinds = [outcome["type"] for outcome in result["outcomes"]]
+    assert kinds == ["interrupt", "interrupt", "success", "success"]
+    assert result["outcomes"][0] == result["outcomes"][1]
+    assert "paid 90" in [each.get("content") for each in result["first"]]
+    assert result["third"] == result["first"]
+    assert result["held"][0]["content"] == "Please."

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 import uvicorn
@@ -19,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from test_ag_ui import AgentClient
-from web_toolkit import FULL, PLAIN, ChatClient, Desk, make_loop
+from web_toolkit import FULL, PLAIN, ChatClient, Desk, chunks_of, make_loop
 
 import lutumpy.web.runs
 from lutumpy import ToolError, Toolset, tool, tool_fn
@@ -27,6 +28,7 @@ from lutumpy.durable import MemoryStore
 from lutumpy.execution import Dispatcher
 from lutumpy.models import Message
 from lutumpy.web import Show
+from lutumpy.web.incoming import ANSWER_FIRST
 from lutumpy.web.starlette import chat_routes
 
 
@@ -93,7 +95,11 @@ async def serving(store: Any = None, script: Any = FULL, **options: Any) -> Asyn
     try:
         await until(lambda: server.started)
         async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=30) as client:
-            yield Site(client, store, server)
+            with anyio.fail_after(60):  # heartbeats keep responses open for ever
+                yield Site(client, store, server)
+    except BaseException:
+        server.force_exit = True  # a test that fails may leave responses open
+        raise
     finally:
         server.should_exit = True
         await task
@@ -164,7 +170,9 @@ async def test_nobody_unknown_reads_writes_or_decides() -> None:
         await site.post("/ag-ui", run, status=401)
         assert await site.store.scopes() == []
         site.client.headers["authorization"] = "ann"
-        for path in paths:
+        # `useChat` comes again to every chat, also to one that its page has just made up (W11).
+        assert await site.get("/chat/c1/stream", status=204) == b""
+        for path in paths[1:]:
             assert b"no such conversation" in await site.get(path, status=404)
 
 
@@ -200,6 +208,55 @@ async def test_a_message_is_another_one_with_another_file_W15() -> None:
         # Nobody has taken this one yet.
         await site.store.push("c1", "Later.", idempotency_key="m2")
         await site.post("/chat", with_file(b"one", id="m2"), status=409)
+
+
+async def test_a_message_while_a_person_is_asked_leaves_nobody_waiting() -> None:
+    # npm's client sends no answer while a response is open, and none from a message that isn't the
+    # last: a page that sent a message then could never answer.
+    async with serving() as site:
+        client = ChatClient().read(await site.post("/chat", said()))
+        refused = await site.post("/chat", said("And?", id="m2"), status=409)
+        assert json.loads(refused)["error"] == ANSWER_FIRST
+        run = {
+            "threadId": "c1",
+            "runId": "r",
+            "messages": [{"id": "m3", "role": "user", "content": "?"}],
+        }
+        assert json.loads(await site.post("/ag-ui", run, status=409))["error"] == ANSWER_FIRST
+        assert await site.post("/chat", said())  # one that was taken is shown again
+        client.read(await site.post("/chat", answered(client, True)))
+        assert client.finished == {"type": "finish", "finishReason": "stop"}
+        await site.post("/chat", said("And?", id="m2"))
+
+
+class GatedStore(MemoryStore):
+    """A store in which a request begins when it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came, self.allowed = asyncio.Event(), asyncio.Event()
+
+    async def add_events(self, claim: Any, events: Any, **options: Any) -> None:
+        if any(event["event"] == "RequestStarted" for event in events):
+            self.came.set()
+            await self.allowed.wait()
+        await super().add_events(claim, events, **options)
+
+
+async def test_a_message_that_a_question_overtakes_is_told_so_and_answered_behind_it() -> None:
+    store = GatedStore()
+    async with serving(store) as site:
+        first = asyncio.create_task(site.post("/chat", said()))
+        await store.came.wait()
+        second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
+        while not any(each.id == "message:m2" for each in await store.inbox("c1")):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        store.allowed.set()
+        client = ChatClient().read(await first)
+        assert client.finished == {"type": "finish", "finishReason": "tool-calls"}
+        assert chunks_of(await second) == [{"type": "error", "errorText": ANSWER_FIRST}]
+        client.read(await site.post("/chat", answered(client, True)))
+        await until(lambda: "And?" in str([each.event for each in store._find("c1").events]))
 
 
 async def test_an_ag_ui_client_that_comes_again_to_an_answer_is_not_left_waiting_W11() -> None:

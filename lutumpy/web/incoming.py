@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lutumpy import FilePart, ImagePart, Session, TextPart
 from lutumpy.durable import AskedCall, DurableLoop, OperatorStore, StoredEvent
 from lutumpy.durable.conversation import load_message
-from lutumpy.durable.log import MessagesTaken, RunWaits, ShownMessage
+from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits, ShownMessage
 from lutumpy.errors import StoreError
 from lutumpy.models import Message
 from lutumpy.web.inbound import (
@@ -58,6 +58,11 @@ class Past:
     def last_task(self) -> int | None:
         """The task at its end."""
         return self.events[-1].task if self.events else None
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether its last run hasn't ended."""
+        return bool(self.events) and self.events[-1].event.get("event") not in ENDINGS
 
     def waits(self, approval_ids: Collection[str], asked: Collection[str] = ()) -> int:
         """The number of the last event that said that these are waited for; 0 where none did.

@@ -3,17 +3,23 @@
 # A run is a task of the event loop, not of a request: a browser that leaves stops nothing. One
 # conversation has one run here; who asks for another one while it goes on is served by it, since
 # `DurableLoop.run` looks for new messages before it ends, and this looks once more behind it.
+#
+# Where another process runs it, the task waits, as long as somebody watches the conversation here:
+# if that process is killed, nobody but its watchers would notice. `_elsewhere` has the
+# conversations that wait so: stopping one of them is no matter of its task.
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from contextlib import aclosing
+from datetime import datetime, timezone
+from typing import Any, cast
 
 from lutumpy.durable import Claim, DurableLoop, OperatorStore, Taken
 from lutumpy.durable.events import RUN_BY, RunBy
-from lutumpy.durable.log import RunStopped
+from lutumpy.durable.log import ENDINGS, RunStopped
 from lutumpy.durable.shown import dump_event
 
 __all__ = ["Runs"]
@@ -21,6 +27,7 @@ __all__ = ["Runs"]
 logger: logging.Logger = logging.getLogger("lutumpy.web")
 
 _SECONDS_BETWEEN_TRIES = 0.5
+_MOST_SECONDS_BETWEEN_TRIES = 10.0
 SECONDS_ALONE = 10.0
 """How long a run that is stopped when nobody watches it goes on without a watcher."""
 
@@ -42,11 +49,16 @@ class Runs:
         self._stop_when_left = stop_when_left
         self._tasks: dict[str, tuple[asyncio.Task[None], RunBy]] = {}
         self._again: set[str] = set()
+        # What wakes those that wait for another process.
+        self._elsewhere: dict[str, asyncio.Event] = {}
         self._watchers: dict[str, int] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
     def begin(self, scope: str) -> None:
         """Let a conversation go on, in the background."""
+        if scope in self._elsewhere:
+            self._elsewhere[scope].set()
+            return
         if scope in self._tasks:
             self._again.add(scope)
             return
@@ -64,14 +76,35 @@ class Runs:
     async def _run(self, scope: str, by: RunBy) -> None:
         RUN_BY.set(by)
         try:
-            while isinstance(await self._loop.run(scope), Taken):
-                # Another process goes on with it. It takes what waits, unless it was about to end.
-                if not any(not entry.taken for entry in await self._store.inbox(scope)):
+            while isinstance(outcome := await self._loop.run(scope), Taken):
+                if not await self._wait_for_another(scope, outcome.until):
                     return
-                await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
         except Exception as error:
             # Its log says so to those who watch; why is for who operates it.
             logger.error("the run of %r failed: %s: %s", scope, type(error).__name__, error)
+
+    async def _wait_for_another(self, scope: str, until: datetime) -> bool:
+        """Wait while another process goes on with a conversation; gives whether to try then.
+
+        Args:
+            scope: The conversation's id.
+            until: When its lease ends, if it doesn't renew it.
+        """
+        woken = self._elsewhere[scope] = asyncio.Event()
+        seconds = (until - datetime.now(timezone.utc)).total_seconds()
+        is_wanted = scope in self._again
+        self._again.discard(scope)
+        if is_wanted or any(not entry.taken for entry in await self._store.inbox(scope)):
+            is_wanted, seconds = True, 0.0  # it takes what waits, unless it was about to end
+        seconds = min(max(seconds, _SECONDS_BETWEEN_TRIES), _MOST_SECONDS_BETWEEN_TRIES)
+        try:
+            await asyncio.wait_for(woken.wait(), seconds)
+            is_wanted = True
+        except asyncio.TimeoutError:
+            pass  # time to look again
+        finally:
+            del self._elsewhere[scope]
+        return is_wanted or (scope in self._watchers and not await has_ended(self._store, scope))
 
     async def stop(self, scope: str, by: str) -> bool:
         """Stop the run of a conversation, wherever it is (rule W19).
@@ -86,11 +119,13 @@ class Runs:
         self._again.discard(scope)
         found = self._tasks.get(scope)
         if found is not None:
+            is_elsewhere = scope in self._elsewhere
             task, run = found
             run.by = by
             task.cancel()
             await asyncio.wait([task])
-            return True
+            if not is_elsewhere:
+                return True
         if not await self._store.break_lease(scope, by=by):
             return False
         # That process can write nothing any more, and notices it when it renews its lease: after a
@@ -114,7 +149,7 @@ class Runs:
         if self._watchers[scope]:
             return
         del self._watchers[scope]
-        if self._stop_when_left and scope in self._tasks:
+        if self._stop_when_left and scope in self._tasks and scope not in self._elsewhere:
             self._later(lambda: self._stop_alone(scope))
 
     def _later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -124,5 +159,21 @@ class Runs:
 
     async def _stop_alone(self, scope: str) -> None:
         await asyncio.sleep(SECONDS_ALONE)
-        if scope not in self._watchers and scope in self._tasks:
+        is_here = scope in self._tasks and scope not in self._elsewhere
+        if is_here and scope not in self._watchers:
             await self.stop(scope, "nobody watched")
+
+
+async def has_ended(store: OperatorStore, scope: str) -> bool:
+    """Whether the last run of a conversation has ended by itself, as its log says.
+
+    One that hasn't goes on in some process, or its process was killed.
+    """
+    last = await store.last_event(scope)
+    if not last:
+        return True
+    async with aclosing(cast("Any", store.events(scope, after=last - 1))) as log:
+        async for stored in log:
+            if stored.seq >= last:
+                return stored.event.get("event") in ENDINGS
+    return False

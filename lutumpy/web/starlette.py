@@ -34,7 +34,7 @@ from lutumpy.web.inbound import (
     read_answers,
 )
 from lutumpy.web.incoming import ANSWER_FIRST, Incoming, Past
-from lutumpy.web.runs import Runs
+from lutumpy.web.runs import Runs, has_ended
 from lutumpy.web.show import Show
 from lutumpy.web.sse import EventSource
 from lutumpy.web.view import View
@@ -209,6 +209,7 @@ class _Chat:
         if past is None or past.last_task is None:
             # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
+        await self._take_up(scope)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
 
@@ -260,14 +261,16 @@ class _Chat:
         is_new = bool(inbound.answers or inbound.replies) or (
             inbound.message is not None and task is None
         )
-        after = after if is_new else past.last
+        # Whoever sends a message while a run goes on hasn't seen all of it.
+        is_behind = not is_new or (inbound.message is not None and past.is_going_on)
         stream = AGUIStream(
             scope,
             inbound.run_id,
             show=settings.show,
-            after=after,
-            snapshot=not is_new,
+            after=after if is_new else past.last,
+            snapshot=is_behind,
             is_over=not is_new and await self._is_answered(scope),
+            pending=inbound.message if is_new else None,
         )
         return self._respond(request, scope, stream, past, None)
 
@@ -286,8 +289,14 @@ class _Chat:
         after = int(named)
         if after > await self._store.last_event(scope):
             raise WebError(409, "There is no such event yet.")
+        await self._take_up(scope)
         stream = EventSource(scope, show=self._settings.show, after=after)
         return self._respond(request, scope, stream, Past((), after), None)
+
+    async def _take_up(self, scope: str) -> None:
+        """Go on with a run whose process was killed: whoever watches waits for it."""
+        if not await has_ended(self._store, scope):
+            self._runs.begin(scope)
 
     # --- what goes out -----------------------------------------------------------------------
 

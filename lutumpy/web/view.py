@@ -86,7 +86,13 @@ class View:
         if event is None:
             return
         task = self.task
-        if task is None or task.number != stored.task:
+        if task is not None and stored.task < task.number:
+            # Messages are told before the commit that takes them, and the commit ends the round
+            # before them.
+            task = next((each for each in self.tasks if each.number == stored.task), None)
+            if task is None:
+                return
+        elif task is None or task.number != stored.task:
             if task is not None and task.ending is None:
                 yield TaskEnded(task)
             is_first = isinstance(event, MessagesTaken)

@@ -2,7 +2,8 @@
 
 Milliseconds on the clock, with one watcher and with 200, in turns: the median write, and how long
 after its write an event is with a watcher (99 of 100). All are in one process, as behind one web
-server. Postgres where it can be started.
+server: readers of the store's log, and then watchers as the routes have them, of one `EventHub`,
+each with a stream of the AI SDK of its own. Postgres where it can be started.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,15 +27,18 @@ from postgres_server import serve_postgres, why_not
 
 from lutumpy import Session
 from lutumpy.durable import Claim, PostgresStore, SqliteStore
+from lutumpy.web import AISDKStream, EventHub
 
 WRITES = 100
 IN_ONE = 10
 WATCHERS = 200
 SECONDS_BETWEEN = 0.02
+DELTA: dict[str, Any] = {"event": "TextDelta", "text": "word ", "delta": True}
 
 
-async def measure(store: Any, watchers: int) -> tuple[float, float, float]:
+async def measure(store: Any, watchers: int, *, as_routes: bool) -> tuple[float, float, float]:
     """Milliseconds: the median write, the slow deliveries; and seconds for everything."""
+    hub = EventHub(store)
     session, scope = Session(), uuid.uuid4().hex
     session.push_user("go")
     await store.create(scope, session)
@@ -44,11 +49,15 @@ async def measure(store: Any, watchers: int) -> tuple[float, float, float]:
     late: list[float] = []
 
     async def watch() -> None:
-        count = 0
-        async for event in store.events(scope):
+        stream = AISDKStream(scope)
+        count = sent = 0
+        async for event in hub.follow(scope) if as_routes else store.events(scope):
+            if as_routes:
+                sent += sum(len(frame.data) for frame in stream.feed(event))
             late.append(time.perf_counter() - written[event.seq])
             count += 1
             if count == WRITES * IN_ONE:
+                assert sent > 1000 * IN_ONE or not as_routes
                 return
 
     async def write() -> None:
@@ -57,7 +66,7 @@ async def measure(store: Any, watchers: int) -> tuple[float, float, float]:
             written.update(
                 dict.fromkeys(range(number * IN_ONE + 1, (number + 1) * IN_ONE + 1), start)
             )
-            await store.add_events(claim, [{"event": "TextDelta", "text": "word "}] * IN_ONE)
+            await store.add_events(claim, [DELTA] * IN_ONE)
             took.append(time.perf_counter() - start)
             await anyio.sleep(SECONDS_BETWEEN)
 
@@ -71,19 +80,20 @@ async def measure(store: Any, watchers: int) -> tuple[float, float, float]:
     return statistics.median(took) * 1e3, slow * 1e3, time.perf_counter() - start
 
 
-async def compare(make_store: Any) -> None:
+async def compare(make_store: Any, *, as_routes: bool) -> None:
     found: dict[int, list[tuple[float, float, float]]] = {1: [], WATCHERS: []}
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(make_store())
         for _ in range(3):
             for watchers, measured in found.items():
-                measured.append(await measure(store, watchers))
+                measured.append(await measure(store, watchers, as_routes=as_routes))
     writes: list[float] = []
     for watchers, measured in found.items():
         write, late, seconds = [statistics.median(each) for each in zip(*measured, strict=True)]
         writes.append(write)
         print(
-            f"{store!r:40.40} {watchers:3} watchers: write {write:5.2f} ms, "
+            f"{type(store).__name__} {'routes' if as_routes else 'readers'} "
+            f"{watchers:3} watchers: write {write:5.2f} ms, "
             f"delivered in {late:6.1f} ms, {seconds:4.1f} s"
         )
     print(f"writes take {writes[1] / writes[0]:.2f} times as long")
@@ -92,12 +102,15 @@ async def compare(make_store: Any) -> None:
 def main() -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        asyncio.run(compare(lambda: SqliteStore(Path(folder) / "a.db")))
+        makers: list[Callable[[], Any]] = [lambda: SqliteStore(Path(folder) / "a.db")]
         if why_not():
             print(f"no Postgres: {why_not()}")
         else:
             url = stack.enter_context(serve_postgres())
-            asyncio.run(compare(lambda: PostgresStore(url)))
+            makers.append(lambda: PostgresStore(url))
+        for make in makers:
+            for as_routes in (False, True):
+                asyncio.run(compare(make, as_routes=as_routes))
 
 
 if __name__ == "__main__":

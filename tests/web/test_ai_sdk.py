@@ -119,6 +119,15 @@ def test_a_response_that_breaks_off_anywhere_is_replayed_to_the_same_end_W11() -
             assert client.message == expected
 
 
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_round_that_another_process_took_up_is_told_less_of_W4(decision: Any) -> None:
+    """Its process was killed between the record of the answer and what the log says of it."""
+    log = [each for each in run_log(FULL, decision) if each.event["event"] != "RoundDecoded"]
+    for show in SHOWS:
+        client = ChatClient().read(sent(AISDKStream(SCOPE, show=show), log))
+        assert client.message == message_of(log, show)
+
+
 def test_a_client_that_doesn_t_come_again_lacks_something_W11() -> None:
     """Without this, the test before it might hold whatever a replay does."""
     log = run_log(PLAIN)

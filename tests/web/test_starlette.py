@@ -321,6 +321,47 @@ def slow_loop(store: MemoryStore) -> Any:
     return make_loop(store, PLAIN, tools=SlowDesk, dispatch=Dispatcher(SlowDesk))
 
 
+async def test_a_message_that_comes_while_a_run_goes_on_has_its_answer_W5() -> None:
+    """Its task is told before the commit of the round that it came in, which ends the other one."""
+    waits, goes = asyncio.Event(), asyncio.Event()
+
+    @tool_fn(effect="read")
+    async def look(word: str) -> str:
+        """Look a word up, when it may."""
+        waits.set()
+        await goes.wait()
+        return word
+
+    class Gated(Toolset, tools=[look]):
+        """A tool that waits."""
+
+    store = MemoryStore()
+    loop = make_loop(store, PLAIN, tools=Gated, dispatch=Dispatcher(Gated))
+    async with serving(store, loop=loop) as site:
+        first = asyncio.create_task(site.post("/chat", said()))
+        await waits.wait()
+        second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
+        while not any(each.id == "message:m2" for each in await store.inbox("c1")):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        asked = {"id": "m3", "role": "user", "content": "And more?"}
+        run = {"threadId": "c1", "runId": "r1", "messages": [asked]}
+        third = asyncio.create_task(site.post("/ag-ui", run))
+        await asyncio.sleep(0.2)
+        goes.set()
+        answers = [ChatClient().read(await each) for each in (first, second)]
+        shown = json.loads(await site.get("/chat/c1/messages"))
+        messages = [each for each in shown if each["role"] == "assistant"]
+        assert [each.message for each in answers] == messages
+        texts = [part["text"] for part in messages[1]["parts"] if part["type"] == "text"]
+        assert texts == ["Second.", "Third."]
+        read = AgentClient().read(await third)
+        assert read.messages[-1]["content"] == "Third."
+        restored = AgentClient().read(await site.post("/ag-ui", {**run, "messages": []}))
+        contents = [each.get("content") for each in restored.messages]
+        assert contents[0] == "Please."
+        assert contents[-1] == "Third."
+
+
 async def test_stop_ends_the_run_and_says_who_stopped_it_W19() -> None:
     store = MemoryStore()
     async with serving(store, loop=slow_loop(store), heartbeat=0.1) as site:

@@ -145,7 +145,9 @@ class AISDKStream:
 
 def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
     """The chunks of a change."""
-    if isinstance(change, TaskBegan):
+    if isinstance(change, PartGrew):  # nearly all are
+        yield {"type": f"{change.part.kind}-delta", "id": change.part.id, "delta": change.text}
+    elif isinstance(change, TaskBegan):
         yield {"type": "start", "messageId": change.task.id}
     elif isinstance(change, StepBegan):
         yield {"type": "start-step"}
@@ -155,8 +157,6 @@ def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
         yield {"type": "finish-step"}
     elif isinstance(change, PartBegan):
         yield {"type": f"{change.part.kind}-start", "id": change.part.id}
-    elif isinstance(change, PartGrew):
-        yield {"type": f"{change.part.kind}-delta", "id": change.part.id, "delta": change.text}
     elif isinstance(change, PartEnded):
         yield {"type": f"{change.part.kind}-end", "id": change.part.id}
     elif isinstance(change, PromiseChanged):

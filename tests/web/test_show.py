@@ -8,6 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_ag_ui import sent as sent_ag_ui
 from test_ai_sdk import message_of, sent
 from web_toolkit import FULL, PLAIN, SCOPE, Answering, ChatClient, Desk, run_log
@@ -16,7 +18,9 @@ from lutumpy import RunNormally, Session
 from lutumpy.durable import StoredEvent, UnknownEvent
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools
+from lutumpy.plain.json_values import clean
 from lutumpy.web import AGUIStream, AISDKStream, EventHub, EventSource, LiveLog, Show
+from lutumpy.web.frames import encode_data
 
 
 def all_bytes(log: Sequence[StoredEvent], show: Show) -> bytes:
@@ -119,3 +123,14 @@ def test_a_loop_without_a_store_is_shown_as_one_with_it() -> None:
 
         assert anyio.run(last).task == 2
         assert repr(log).startswith("<LiveLog 'chat 1' ")
+
+
+TEXTS = st.text() | st.sampled_from(["\ud800", 'a"\\b\n', "\x00\x7f\u2028", "\U0001f600"])
+
+
+@given(st.dictionaries(TEXTS, TEXTS | st.integers() | st.lists(TEXTS | st.none())))
+def test_frames_are_json_whatever_is_in_them(value: Any) -> None:
+    data = encode_data(value)
+    assert data.count(b"\n") == 2
+    text = data.removeprefix(b"data: ").removesuffix(b"\n\n")
+    assert json.loads(text) == json.loads(json.dumps(clean(value)))

@@ -40,6 +40,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
+    "sphinx_design",
     "site_search",
     "plain_pages",
     "reference_shape",
@@ -50,7 +51,7 @@ suppress_warnings = ["ref.python"]
 exclude_patterns = ["_build", "_extensions", "_static", "_templates"]
 templates_path = ["_templates"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_block"]
+myst_enable_extensions = ["attrs_block", "colon_fence"]
 
 # What is copied: code and commands, without prompts and without what they print.
 _COPIED = ("python", "py", "sh", "json", "toml", "console", "default")
@@ -359,7 +360,25 @@ def _exists(name: str) -> bool:
         return False
 
 
+_OF_TABS = ("sphinx-design.min.css", "design-tabs.js")
+
+
+def _without_tabs(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A page without tabs doesn't load what they need."""
+    has_tabs = doctree is not None and any(
+        "sd-tab-set" in node["classes"] for node in doctree.findall(nodes.container)
+    )
+    if not has_tabs:
+        for kind in ("css_files", "script_files"):
+            context[kind] = [
+                file for file in context[kind] if not str(file.filename).endswith(_OF_TABS)
+            ]
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", _without_tabs, priority=900)
     app.connect("autodoc-before-process-signature", _named_types)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)

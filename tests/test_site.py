@@ -236,6 +236,20 @@ def test_a_group_of_the_navigation_has_at_most_nine_entries() -> None:
 
 
 @NEEDED
+def test_where_sync_and_async_differ_there_are_tabs() -> None:
+    tabbed = ("quickstart", "loops", "streaming", "structured", "execution")
+    for name in tabbed:
+        html, text = [(SITE / f"{name}{end}").read_text() for end in (".html", ".md")]
+        assert html.count('class="sd-tab-set') == 1
+        assert ":::" not in text
+        assert ":sync:" not in text
+        assert text.index("**Async**\n\n```python\n") < text.index("**Sync**\n\n```python\n")
+    # No other page loads what tabs need.
+    loading = {name_of(page) for page in PAGES if "sphinx-design" in page.read_text()}
+    assert loading == {f"{name}.html" for name in tabbed}
+
+
+@NEEDED
 def test_every_page_is_there_as_markdown_and_llms_txt_lists_it() -> None:
     listed = {
         *re.findall(r"^- \[.+?\]\(([^)]+)\): \S", (SITE / "llms.txt").read_text(), re.MULTILINE)

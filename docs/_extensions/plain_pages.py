@@ -25,6 +25,12 @@ def first_sentence(text: str) -> str:
     return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", re.split(r"(?<=[.:])\s", joined)[0])
 
 
+def without_tabs(text: str) -> str:
+    """A page of Markdown whose tabs stand one below the other, each under its name."""
+    named = re.sub(r"^:::\{tab-item\} (.+)\n:sync: .+$", r"**\1**", text, flags=re.MULTILINE)
+    return re.sub(r"^:{3,}(\{tab-set\})?\n+", "", named, flags=re.MULTILINE)
+
+
 def _markdown_of(node: nodes.Node, level: int = 1) -> Iterator[str]:
     """A page of the reference as Markdown: signatures as headings, and the texts under them."""
     for child in node.children:
@@ -68,7 +74,7 @@ def _write_pages(app: Sphinx, exception: Exception | None) -> None:
     about: dict[str, str] = {}
     for name in app.env.found_docs:
         source = app.env.doc2path(name)
-        text = Path(source).read_text(encoding="utf-8")
+        text = without_tabs(Path(source).read_text(encoding="utf-8"))
         if not str(source).endswith(".md"):
             text = "\n\n".join(_markdown_of(app.env.get_doctree(name))) + "\n"
         (site / f"{name}.md").write_text(text, encoding="utf-8")

@@ -29,6 +29,7 @@ FOLDERS = {
     "anthropic_messages": "anthropic",
     "bedrock_converse": "bedrock",
     "gemini_generate_content": "gemini",
+    "ollama_chat": "ollama",
 }
 TITLES = {
     "openai_chat": "Chat Completions",
@@ -36,6 +37,7 @@ TITLES = {
     "anthropic_messages": "Messages",
     "bedrock_converse": "Converse",
     "gemini_generate_content": "generateContent",
+    "ollama_chat": "Ollama",
 }
 MODULES = (
     "messages",
@@ -51,11 +53,13 @@ MODULES = (
 """The modules of an API's rules that check histories."""
 
 OF_REQUESTS = frozenset(
-    "beta_header body effort_for_model held_prefix host_parameter inference model required "
-    "thinking "
-    "unknown_parameter".split()
+    "beta_header body effort_for_model format held_prefix host_parameter inference model "
+    "parameters required think thinking unknown_parameter".split()
 )
 """What these modules say of a request around its history."""
+
+OF_HISTORIES = frozenset(["ollama.thinking"])
+"""What has the name of such a rule, and is one of histories: a field of Ollama's messages."""
 
 CERTAINTY = {"refused": "refused", "some": "some hosts", "discouraged": "works badly"}
 
@@ -74,7 +78,9 @@ def rules_in_the_code(api: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 match = re.fullmatch(rf"{prefix}\.(\w+)", node.value)
-                if match is not None and match[1] not in OF_REQUESTS:
+                if match is not None and (
+                    match[1] not in OF_REQUESTS or node.value in OF_HISTORIES
+                ):
                     found.add(node.value)
     return found
 
@@ -107,7 +113,7 @@ def test_no_file_of_the_doctor_but_the_table_spells_the_id_of_a_rule_without_nee
     for path in folder.glob("*.py"):
         if path.name != "stages.py":
             named += re.findall(
-                r'"((?:chat|responses|anthropic|converse|gemini)\.\w+)"', path.read_text()
+                r'"((?:chat|responses|anthropic|converse|gemini|ollama)\.\w+)"', path.read_text()
             )
     assert len(named) <= 4
 

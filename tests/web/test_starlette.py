@@ -23,8 +23,8 @@ from test_ag_ui import AgentClient
 from web_toolkit import FULL, PLAIN, ChatClient, Desk, chunks_of, make_loop
 
 import lutumpy.web.runs
-from lutumpy import ToolError, Toolset, tool, tool_fn
-from lutumpy.durable import MemoryStore
+from lutumpy import Session, ToolError, Toolset, tool, tool_fn
+from lutumpy.durable import Claim, MemoryStore
 from lutumpy.execution import Dispatcher
 from lutumpy.models import Message
 from lutumpy.web import Show
@@ -384,6 +384,49 @@ async def test_stop_reaches_a_run_of_another_process_W19() -> None:
         assert b"RunStopped" in b"".join(
             line.encode() for line in await site.first_lines("/events/c1", 4)
         )
+
+
+async def begun_elsewhere(store: MemoryStore, lease: float) -> None:
+    """A conversation whose run another process has begun."""
+    session = Session()
+    session.push_user("Please.")
+    await store.create("c1", session)
+    claim = await store.claim("c1", lease=lease)
+    taken = {"event": "MessagesTaken", "messages": [{"id": "m1", "text": "Please.", "files": []}]}
+    assert isinstance(claim, Claim)
+    await store.add_events(claim, [taken])
+
+
+async def test_a_run_whose_process_is_gone_goes_on_where_it_is_watched_W11() -> None:
+    store = MemoryStore()
+    async with serving(store, script=PLAIN) as site:
+        await begun_elsewhere(store, lease=0.7)
+        client = ChatClient().read(await site.get("/chat/c1/stream"))
+        assert client.finished == {"type": "finish", "finishReason": "stop"}
+        assert client.message["parts"][-1]["text"] == "Third."
+
+
+async def test_nobody_goes_on_with_a_run_that_is_stopped_or_watched_no_more_W19() -> None:
+    store = MemoryStore()
+    async with serving(store, script=PLAIN) as site:
+        await begun_elsewhere(store, lease=1.0)
+        await site.first_lines("/events/c1", 4)
+        await asyncio.sleep(2.0)  # longer than the lease, and nobody watches
+        names = [each.event["event"] for each in store._find("c1").events]
+        assert names == ["MessagesTaken"]
+        watching = asyncio.create_task(site.get("/chat/c1/stream"))
+        await begun_again(store)
+        await asyncio.sleep(0.3)
+        assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": True}
+        client = ChatClient().read(await watching)
+        assert client.finished == {"type": "abort", "reason": "stopped by ann"}
+        await asyncio.sleep(1.0)
+        assert store._find("c1").events[-1].event["event"] == "RunStopped"
+
+
+async def begun_again(store: MemoryStore) -> None:
+    """The other process is back, with a lease of its own."""
+    assert isinstance(await store.claim("c1", lease=60), Claim)
 
 
 @pytest.mark.parametrize("on_leave", ["go_on", "stop"])

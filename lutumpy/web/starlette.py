@@ -353,13 +353,14 @@ class _Chat:
                     if each is None:
                         yield HEARTBEAT
                         continue
+                    if message_id is not None and each.event.get("event") == "RunWaits":
+                        yield encode_data({"type": "error", "errorText": ANSWER_FIRST})
+                        return
                     message_id = None  # it was taken
                     for frame in stream.feed(each):
                         yield frame.data
                     if stream.ended and not isinstance(stream, EventSource):
                         return
-            if message_id is not None:
-                yield encode_data({"type": "error", "errorText": ANSWER_FIRST})
         finally:
             self._runs.leave(scope)
 
@@ -368,8 +369,8 @@ class _Chat:
     ) -> AsyncGenerator[StoredEvent | None, None]:
         """What comes behind the last event; where a message is awaited, from its task on.
 
-        It ends where a person is asked something before the message was taken, since that has to be
-        answered first (see `Incoming.take`).
+        Where a person is asked something before the message was taken, that has to be answered
+        first (see `Incoming.take`): the last thing that comes is the news of it.
         """
         skipped: list[StoredEvent] = []
         patience = self._settings.heartbeat
@@ -390,6 +391,7 @@ class _Chat:
                     for each in skipped:
                         yield each
                 elif isinstance(event, RunWaits) and (event.held or event.asked):
+                    yield stored
                     return
 
 

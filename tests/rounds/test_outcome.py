@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from toolkit import OneTool as Tools
 
@@ -10,6 +12,7 @@ from lutumpy import (
     RoundClosedError,
     Session,
     StaleRoundError,
+    Transcript,
 )
 from lutumpy.testing import Reply, ScriptedModel
 
@@ -54,6 +57,61 @@ def test_an_answer_that_was_not_staged_is_in_the_session_already() -> None:
         ):
             end()
     assert [turn.text for turn in session.turns()] == ["done"]
+
+
+def test_an_end_inside_of_another_one_is_refused_K4(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = staged(asked())
+    drop = Transcript.turn_discarded
+
+    def discard_again(transcript: Transcript, receipt: Any = None) -> None:
+        with pytest.raises(RoundClosedError, match="another thread"):
+            answer.discard()
+        drop(transcript, receipt)
+
+    monkeypatch.setattr(Transcript, "turn_discarded", discard_again)
+    answer.discard()
+    with pytest.raises(RoundClosedError, match="discarded before"):
+        answer.discard()
+
+
+def test_an_end_that_was_cut_off_can_be_made_again_K3a(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = staged(asked())
+
+    def interrupt(transcript: Transcript, receipt: Any = None) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transcript, "turn_discarded", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            answer.discard()
+    answer.discard()
+    with pytest.raises(RoundClosedError, match="discarded before"):
+        answer.discard()
+
+
+class Overtaken(dict[int, object]):
+    """Steps of an answer to which another thread always adds one just before."""
+
+    def setdefault(self, number: int, step: object = None) -> object:
+        super().setdefault(number, object())
+        return super().setdefault(number, step)
+
+
+def test_who_is_overtaken_neither_hands_over_nor_ends_an_answer_K4() -> None:
+    answer = staged(asked())._staged
+    assert answer is not None
+    holder = object()
+    answer.steps = {0: holder}
+    with pytest.raises(RoundClosedError, match="handed over before"):
+        answer.hand_over(object(), object())
+    answer.steps = Overtaken(answer.steps)
+    for end in (lambda: answer.hand_over(holder, object()), lambda: answer.discard(holder)):
+        with pytest.raises(RoundClosedError, match="another thread"):
+            end()
+        answer.steps = Overtaken({0: holder})
+    assert answer.how_closed() is None
+    answer.steps = {}
+    answer.discard()
 
 
 def test_a_staged_answer_ends_once_and_says_how_K4() -> None:

@@ -28,12 +28,11 @@ if sys.platform == "win32":
 
 SCRIPT = Path(__file__).with_name("killed_server.py")
 SCOPE = "c1"
-POINTS = 60
-"""More than there are; a server that isn't killed ends the tests of a part."""
-STEP = 1 if PROFILE == "thorough" else 14
+POINTS = range(3, 60) if PROFILE == "thorough" else (12, 42)
+"""The writes at which a server is killed: all that there are, and more, in the session `kills`;
+before and at the question in the suite, since a trial starts two interpreters.
+"""
 SECONDS = 60.0
-
-pytestmark = pytest.mark.scaled
 
 
 class Killed(Exception):
@@ -170,7 +169,7 @@ async def talk(first: Server, second: Server) -> ChatClient:
     return mine
 
 
-@pytest.mark.parametrize("at", range(3, POINTS, STEP))
+@pytest.mark.parametrize("at", POINTS)
 async def test_watchers_of_another_process_end_equal_when_a_server_is_killed_W4_W11(
     at: int, tmp_path: Path
 ) -> None:

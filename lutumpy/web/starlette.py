@@ -209,7 +209,8 @@ class _Chat:
         if past is None or past.last_task is None:
             # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
-        await self._take_up(scope)
+        if past.is_going_on:  # or its process was killed, and whoever watches waits for it
+            self._runs.begin(scope)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
 
@@ -289,14 +290,10 @@ class _Chat:
         after = int(named)
         if after > await self._store.last_event(scope):
             raise WebError(409, "There is no such event yet.")
-        await self._take_up(scope)
+        if not await has_ended(self._store, scope):  # as in `stream`
+            self._runs.begin(scope)
         stream = EventSource(scope, show=self._settings.show, after=after)
         return self._respond(request, scope, stream, Past((), after), None)
-
-    async def _take_up(self, scope: str) -> None:
-        """Go on with a run whose process was killed: whoever watches waits for it."""
-        if not await has_ended(self._store, scope):
-            self._runs.begin(scope)
 
     # --- what goes out -----------------------------------------------------------------------
 

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from test_starlette import who
 from web_toolkit import make_loop
 
 from lutumpy import Toolset, tool, tool_fn
@@ -69,13 +68,6 @@ SCRIPT = (
     ),
     Reply(text="It is done."),
 )
-
-
-async def who(request: Request, scope: str) -> str:
-    name = request.headers.get("authorization", "")
-    if not name:
-        raise HTTPException(401, "Who are you?")
-    return name
 
 
 def serve_in_process(routes: Any) -> httpx2.AsyncClient:

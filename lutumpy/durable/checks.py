@@ -1,4 +1,4 @@
-"""What every store checks of its arguments."""
+"""What every store checks of its arguments, and sees in them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lutumpy import Session
+from lutumpy.durable.types import Status
 from lutumpy.errors import StoreError, TranscriptError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
@@ -21,6 +22,8 @@ __all__ = [
     "check_resolution",
     "check_what",
     "dump_message",
+    "first_status",
+    "has_request",
     "held_in",
     "make_notice",
     "notice_id",
@@ -29,6 +32,25 @@ __all__ = [
 
 LONGEST_LEASE = 3600.0
 """Seconds that a lease lasts at most, unless it is renewed."""
+
+
+def has_request(session: Session) -> bool:
+    """Whether there is something that a model hasn't answered.
+
+    Where there is nothing, a worker would have nothing to send: a new conversation gets its message
+    from outside, a moment later.
+    """
+    for item in reversed(session.transcript.committed_items(0)):
+        if not isinstance(item, Message):
+            return not session.answered
+        if item.role not in ("system", "developer"):
+            return item.role == "user"
+    return False
+
+
+def first_status(task: int) -> Status:
+    """The status of a new conversation, by the number of its task: 0 where there is none."""
+    return "open" if task else "done"
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:

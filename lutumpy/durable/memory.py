@@ -18,6 +18,8 @@ from lutumpy.durable.checks import (
     check_lease,
     check_resolution,
     dump_message,
+    first_status,
+    has_request,
     held_in,
     make_notice,
     notice_id,
@@ -65,7 +67,8 @@ class MemoryStore(MemoryOperators):
         with self._lock:
             if scope not in self._conversations:
                 created.fence = self._fence
-                created.task = 0 if session.answered or not items else 1
+                created.task = 1 if has_request(session) else 0
+                created.status = first_status(created.task)
                 created.keep_round(())
                 self._conversations[scope] = created
             elif not exist_ok:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import anyio
 
-from lutumpy.durable.checks import check_before, check_new_scope, check_what
+from lutumpy.durable.checks import check_before, check_new_scope, check_what, first_status
 from lutumpy.durable.memory_state import (
     Conversation,
     Past,
@@ -259,6 +259,7 @@ def _make_fork(old: Conversation, past: Past, to: str, fence: int) -> Conversati
         [*old.items[: row.items]], past.state, past.head, past.counts, now(), row.number + 1, fence
     )
     made.task, made.task_round = row.task, row.round
+    made.status = first_status(row.task)
     made.past = [each for each in old.past if each.row.number <= row.number]
     later = [
         (each.row.number, call)

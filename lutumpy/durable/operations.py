@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import Session
-from lutumpy.durable.checks import held_in
+from lutumpy.durable.checks import first_status, has_request, held_in
 from lutumpy.durable.columns import (
     Content,
     dump_counts,
@@ -66,7 +66,7 @@ DIED = "the process that went on with it ended without giving it up"
 
 def create(scope: str, session: Session, *, exist_ok: bool) -> Operation[None]:
     """See `SessionStore.create`."""
-    task = 0 if session.answered or not session.head.items else 1
+    task = 1 if has_request(session) else 0
     yield from _insert(
         scope,
         session.head,
@@ -93,9 +93,12 @@ def _insert(
     inserted = yield Query(
         "INSERT INTO {t}sessions (scope, long_name, items, digest, round, state, counts, fence, "
         "status, next_event, updated, created, status_since, ready_at, task) "
-        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, 'open', 1, {now}, {now}, {now}, {now}, ?) "
+        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, 1, {now}, {now}, {now}, {now}, ?) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
-        (key, long_name_of(scope, key), *head, state, counts, fence, task),
+        (
+            *(key, long_name_of(scope, key), *head, state, counts, fence),
+            *(first_status(task), task),
+        ),
     )
     if inserted:
         yield _append_items(key, 0, items)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lutumpy.durable.checks import first_status
 from lutumpy.durable.columns import (
     Content,
     damaged,
@@ -152,11 +153,11 @@ def fork(scope: str, at: tuple[int, int], to: str) -> Operation[None]:
     inserted = yield Query(
         "INSERT INTO {t}sessions (scope, long_name, items, digest, round, state, counts, fence, "
         "status, next_event, updated, created, status_since, ready_at, task, task_round) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', 1, {now}, {now}, {now}, {now}, ?, ?) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, {now}, {now}, {now}, {now}, ?, ?) "
         "ON CONFLICT (scope) DO NOTHING RETURNING 1",
         (
             *(new, long_name_of(to, new), items, digest, round + 1),
-            *(Content(state), Content(counts), fence, *at),
+            *(Content(state), Content(counts), fence, first_status(at[0]), *at),
         ),
     )
     if not inserted:

@@ -38,6 +38,9 @@ class SessionStore(Protocol):
     async def create(self, scope: str, session: Session, *, exist_ok: bool = True) -> None:
         """Take a conversation in. One that is there already stays as it is.
 
+        It is `open` where it ends with something to answer, such as a user's message; else it is
+        `done`, and no worker is given it before somebody has left a message for it (`push`).
+
         Raises:
             StoreError: `exists`, where `exist_ok` is false.
         """

@@ -30,8 +30,9 @@ __all__ = [
 ]
 
 Status: TypeAlias = Literal["open", "waiting", "done", "stuck"]
-"""The status of a conversation: there is something to do; a person has to decide; the model has
-answered, or a limit was reached; or its round was tried too often, and somebody has to look."""
+"""The status of a conversation: there is something to do; a person has to decide; nothing is left
+to do, since the model has answered, a limit was reached, or nobody has said anything yet; or its
+round was tried too often, and somebody has to look."""
 
 
 @dataclass(frozen=True, slots=True)

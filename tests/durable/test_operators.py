@@ -19,7 +19,7 @@ from durable_toolkit import Desk, Ledger, Model, asked, call, dispatcher, make_l
 from postgres_server import has_pgbouncer, serve_pgbouncer
 from stores_toolkit import claimed, commit_text, open_claim, plan_of, result_of
 
-from lutumpy import Hold, RunNormally, TakenOverError
+from lutumpy import Hold, RunNormally, Session, TakenOverError
 from lutumpy.durable import (
     Answered,
     Claim,
@@ -182,6 +182,38 @@ async def test_attempts_are_counted_until_a_run_ends_well(store: Any) -> None:
     assert (info.attempts, info.last_error) == (1, None)
     await store.release(claim, status="done")
     assert (await store.scopes())[0].attempts == 0
+
+
+def _greeted() -> Session:
+    session = Session()
+    session.push_system("Be brief.")
+    session.push_assistant("What can I do for you?")
+    return session
+
+
+def _instructed() -> Session:
+    session = Session()
+    session.push_developer("Be brief.")
+    return session
+
+
+@pytest.mark.parametrize("begin", [Session, _instructed, _greeted])
+async def test_no_worker_gets_a_conversation_in_which_nothing_was_said(
+    store: Any, begin: Callable[[], Session]
+) -> None:
+    """The message comes a moment after the conversation; a worker in between would have failed."""
+    await store.create("s", begin())
+    (info,) = await store.scopes()
+    assert (await store.next(), info.status, info.task) == (None, "done", 0)
+    await store.fork("s", at=(0, 0), to="fork")
+    assert await store.next() is None
+    for scope in ("s", "fork"):
+        await store.push(scope, "Do it.", idempotency_key="m1")
+        assert await store.next() == scope
+        answered = await make_loop(store, Model([Reply(text="done")]), Ledger()).run(scope)
+        assert isinstance(answered, Answered)
+        (info,) = await store.scopes(prefix=scope)
+        assert (info.status, info.task) == ("done", 1)
 
 
 async def test_a_process_that_died_is_noticed(store: Any) -> None:

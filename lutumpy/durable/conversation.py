@@ -184,7 +184,7 @@ class OpenConversation:
             TakenOverError: somebody has, with another value.
         """
         recorded = await self.record(name, value)
-        if not json_values.equal(recorded, value):
+        if recorded is not value and not json_values.equal(recorded, value):
             raise TakenOverError(
                 f"another process has recorded another {name} of round {self.claim.round} of "
                 f"{self.scope!r}; what this one had is not used"

@@ -103,8 +103,10 @@ class DatabaseStore:
 
     async def record(self, claim: Claim, name: str, value: JsonValue) -> JsonValue:
         """See `SessionStore.record`."""
-        recorded = await self._run(operations.record(claim, name, write(value)))
-        found: JsonValue = read(recorded)
+        text = write(value)
+        recorded = await self._run(operations.record(claim, name, text))
+        # As mostly, the record is new, and a long plan need not be read again.
+        found: JsonValue = value if recorded is text else read(recorded)
         return found
 
     async def begin(self, claim: Claim, name: str) -> bool:

@@ -156,6 +156,7 @@ class MemoryStore(MemoryOperators):
             if key not in found.records:
                 found.records[key] = copied
                 self._note(found, claim, name, copied)
+                return value
             recorded: JsonValue = copy_of(found.records[key])
             return recorded
 

@@ -24,13 +24,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import bench_durable
 import bench_round
 import workloads
 from pydantic_core import to_json
 
 from lutumpy import Session
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.testing import ScriptedModel
+from lutumpy.durable import DurableLoop, MemoryStore
+from lutumpy.testing import Reply, ScriptedModel
 
 FILE = Path(__file__).with_suffix(".json")
 APIS = tuple(workloads.ADAPTERS)
@@ -117,8 +119,22 @@ def count_tools() -> Counts:
     return found
 
 
+def prepare_durable_rounds(rounds: int) -> workloads.Work:
+    """Rounds of a durable loop with three `once` calls each."""
+    replies = [Reply(calls=bench_durable.payments(number)) for number in range(rounds)]
+    llm = ScriptedModel([*replies, Reply(text="done")], check=False)
+    tools, dispatch, store = bench_durable.Desk, bench_durable.DISPATCH, MemoryStore()
+    loop = DurableLoop(store, llm, tools=tools, dispatch=dispatch, max_rounds=rounds + 1)
+
+    async def work() -> object:
+        await store.create("s", bench_durable.begun())
+        return await loop.run("s")
+
+    return work
+
+
 def count_rounds() -> Counts:
-    """A round on the double and over an SDK's client, with a hook for its calls."""
+    """A round on the double and over an SDK's client, with a hook for its calls; a durable one."""
     found = {}
     for kind in ("double", "openai", "anthropic"):
         for width in (1, 8):
@@ -127,6 +143,8 @@ def count_rounds() -> Counts:
                 for rounds in (10, 20)
             ]
             found[f"round of {width} calls, {kind}: our functions"] = (twenty - ten) // 10
+    ten, twenty = [calls_of(partial(prepare_durable_rounds, rounds))[0] for rounds in (10, 20)]
+    found["durable round of 3 once calls, in memory: our functions"] = (twenty - ten) // 10
     for name, prepare in (("dump", workloads.prepare_dump), ("load", workloads.prepare_load)):
         ten, twenty = [calls_of(partial(prepare, rounds))[0] for rounds in (10, 20)]
         found[f"{name} a round: our functions"] = (twenty - ten) // 10

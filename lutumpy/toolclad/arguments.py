@@ -104,6 +104,11 @@ class Argument:
             raise ValueError("it must not have blanks")
         return self._validate(value)
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether JSON writes its values without quotes."""
+        return self.kind in _NUMBERS or self.kind == "boolean"
+
     def spell(self, value: str | int | float | bool) -> str:
         """A cleaned value as a part of a command."""
         if isinstance(value, bool):

@@ -94,7 +94,7 @@ def load_manifests(
     environment: Mapping[str, str] | None = None,
     approved_elsewhere: bool = False,
 ) -> CladTools:
-    """Read every `*.clad.toml` of a directory, once; programs are looked up now, too.
+    """Read every `*.clad.toml` of a directory, once; programs and secrets are looked up now, too.
 
     Custom types are read from the file `toolclad.toml` in the directory, or one folder above it.
     A manifest that leaves something to be looked at, such as a shell as its program, gives a
@@ -103,13 +103,14 @@ def load_manifests(
     Args:
         directory: Where the manifests are.
         cwd: Where the programs run; by default where this process runs now.
-        timeout: Seconds for one run of a program; a manifest may say less.
-        max_output: How many bytes of a program's output are kept, and shown to the model.
+        timeout: Seconds for one run of a program, or one request; a manifest may say less.
+        max_output: How many bytes of an output or an answer are kept, and shown to the model.
         evidence: Is given the tool's name and the whole envelope of each run, also of one that
             failed or was interrupted. What it raises fails the call.
         inherit: Names of variables that programs get from this process, beside `PATH`, `LANG`,
             `LC_ALL`, `LC_CTYPE` and `TZ`.
-        environment: Variables that programs get.
+        environment: Variables that programs get. Requests go through a proxy that one of these
+            or `inherit` names (`HTTPS_PROXY`, `HTTP_PROXY`).
         approved_elsewhere: Let tools with `human_approval` run without an approval by `policy`.
 
     Raises:
@@ -130,7 +131,7 @@ def load_manifests(
     if not place.is_dir():
         problems.append(f"cwd: {place} is not a directory")
     types = _read_types(folder, problems)
-    around = Surroundings(types, place, variables["PATH"], seconds)
+    around = Surroundings(types, place, variables["PATH"], os.environ, seconds)
     approvals = Approvals()
     workplace = Workplace(place, variables, max_output, evidence, approved_elsewhere)
     manifests: dict[str, Manifest] = {}

@@ -10,6 +10,7 @@ from lutumpy import ToolError
 from lutumpy.plain.values import dataclass
 from lutumpy.toolclad.arguments import Argument
 from lutumpy.toolclad.command import Command, Spelled
+from lutumpy.toolclad.http_request import HttpRequest, HttpTemplate
 from lutumpy.toolclad.output import OutputReader
 from lutumpy.toolclad.tables import RiskTier
 from lutumpy.tools.json_schema import JsonSchema
@@ -31,11 +32,11 @@ class Manifest:
         cedar: `[tool.cedar]`, for a policy engine.
         path: The file.
         digest: SHA-256 of the file.
-        program: The absolute path of the program, as it was found.
+        program: The absolute path of the program, as it was found; empty where a request is sent.
         values: What the arguments have to fit.
         arguments: The arguments by name.
-        template: The command with its places.
-        reader: What reads the program's output.
+        template: The command with its places; or the request, of a manifest with `[http]`.
+        reader: What reads the program's output, or the answer.
         warnings: What a person should look at.
         directory: Where the program runs, so where files of credentials have to be.
     """
@@ -52,7 +53,7 @@ class Manifest:
     program: str
     values: JsonSchema
     arguments: Mapping[str, Argument]
-    template: Command
+    template: Command | HttpTemplate
     reader: OutputReader
     warnings: tuple[str, ...]
     directory: Path
@@ -74,7 +75,17 @@ class Manifest:
         return cleaned
 
     def command(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """The command that a call with these values runs: the program's name and its arguments.
+        """What a call with these values runs: the program's name and its arguments; or the method
+        and the address of a request, with the names of secrets in their places.
+
+        Raises:
+            ToolError: Some values can't be used.
+        """
+        built = self.build(values)
+        return built.shown if isinstance(built, HttpRequest) else built
+
+    def build(self, values: Mapping[str, Any]) -> tuple[str, ...] | HttpRequest:
+        """What a call with these values runs: a command, or a request with its secrets.
 
         Raises:
             ToolError: Some values can't be used.
@@ -105,7 +116,7 @@ class Manifest:
         if not (self.directory / str(value)).is_file():
             raise ValueError(f"there is no file {str(value)[:200]!r}")
 
-    def _build(self, cleaned: Mapping[str, Any]) -> tuple[str, ...]:
+    def _build(self, cleaned: Mapping[str, Any]) -> tuple[str, ...] | HttpRequest:
         spelled: dict[str, Spelled] = {}
         for name, argument in self.arguments.items():
             if name in cleaned:

@@ -12,7 +12,15 @@ import anyio
 from lutumpy import DynamicTool, ToolError, ToolMetadata
 from lutumpy.hooks import BaseToolCall
 from lutumpy.toolclad.approvals import Approvals
-from lutumpy.toolclad.evidence import Evidence, EvidenceKeeper, describe_run, make_failure
+from lutumpy.toolclad.evidence import (
+    Evidence,
+    EvidenceKeeper,
+    describe_request,
+    describe_run,
+    make_failure,
+)
+from lutumpy.toolclad.http_request import HttpRequest, HttpTemplate
+from lutumpy.toolclad.http_run import HttpRun
 from lutumpy.toolclad.manifest import Manifest
 from lutumpy.toolclad.process import ProgramRun
 
@@ -46,7 +54,7 @@ class Workplace(NamedTuple):
 
 
 class ManifestProgram:
-    """Runs the program of one manifest.
+    """Runs the program of one manifest, or sends its request.
 
     Attributes:
         manifest: The manifest.
@@ -75,39 +83,60 @@ class ManifestProgram:
         )
 
     async def run(self, arguments: dict[str, Any], *, metadata: ToolMetadata) -> Evidence:
-        """Run the program.
+        """Run the program, or send the request.
 
         Args:
             arguments: Those of the call.
             metadata: The call.
 
         Raises:
-            ToolError: The program failed, or didn't run.
-            BaseException: A cancellation of the caller. Nothing of the program is left.
+            ToolError: It failed, or didn't run.
+            BaseException: A cancellation of the caller. Nothing of a program is left.
         """
         # The fence again: a hook may have edited what it let through.
         manifest, place = self.manifest, self._workplace
         values = manifest.clean(arguments)
-        command = manifest.command(values)
+        built = manifest.build(values)
         needs_approval = manifest.human_approval and not place.approved_elsewhere
         if needs_approval and not self._approvals.take(metadata, values):
             raise ToolError(_NOT_APPROVED)
+        evidence = (
+            await self._send(built) if isinstance(built, HttpRequest) else await self._start(built)
+        )
+        await self._keep(evidence)
+        if not evidence.succeeded:
+            raise make_failure(evidence)
+        return evidence
+
+    async def _start(self, command: tuple[str, ...]) -> Evidence:
+        """Run the program, and say what came of it."""
+        manifest, place = self.manifest, self._workplace
         run = ProgramRun(
             manifest.program, command, place.directory, place.environment, place.most_output
         )
         try:
             state = await run.run(manifest.timeout)
         except BaseException:
-            # It has run, so there is evidence; who keeps it has a moment in spite of the
-            # cancellation.
-            with anyio.CancelScope(shield=True), anyio.move_on_after(_AFTER_THE_PROGRAM):
-                await self._keep(describe_run(manifest, command, run, "interrupted"))
+            await self._keep_cut_off(describe_run(manifest, command, run, "interrupted"))
             raise
-        evidence = describe_run(manifest, command, run, state)
-        await self._keep(evidence)
-        if not evidence.succeeded:
-            raise make_failure(evidence)
-        return evidence
+        return describe_run(manifest, command, run, state)
+
+    async def _send(self, request: HttpRequest) -> Evidence:
+        """Send the request, and say what came of it."""
+        manifest, place = self.manifest, self._workplace
+        assert isinstance(manifest.template, HttpTemplate)
+        run = HttpRun(request, manifest.template.secrets, place.environment, place.most_output)
+        try:
+            state = await run.run(manifest.timeout)
+        except BaseException:
+            await self._keep_cut_off(describe_request(manifest, request, run, "interrupted"))
+            raise
+        return describe_request(manifest, request, run, state)
+
+    async def _keep_cut_off(self, evidence: Evidence) -> None:
+        # It has run, so there is evidence; who keeps it has a moment in spite of the cancellation.
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_AFTER_THE_PROGRAM):
+            await self._keep(evidence)
 
     async def _keep(self, evidence: Evidence) -> None:
         keep = self._workplace.evidence

@@ -4,8 +4,7 @@
 #
 #   in the file                          why
 #   -----------------------------------  --------------------------------------------------------
-#   [http], [mcp]                        arguments go there unchecked, secrets are put in after
-#                                        them, and values aren't percent-encoded
+#   [mcp]                                `lutumpy.mcp` calls servers, and knows their tools
 #   [session], [browser]                 nothing runs them
 #   command.executor                     a script gets values as variables
 #   command.template beside exec         one of them would be ignored
@@ -34,6 +33,7 @@ from lutumpy.plain.preview import shorten
 from lutumpy.toolclad import library
 from lutumpy.toolclad.arguments import Argument, make_argument
 from lutumpy.toolclad.command import Command, compile_command, find_shell
+from lutumpy.toolclad.http_request import HttpTemplate, compile_http
 from lutumpy.toolclad.manifest import Manifest
 from lutumpy.toolclad.output import PARSERS, OutputReader
 from lutumpy.toolclad.tables import ManifestTable, explain_tables
@@ -42,8 +42,6 @@ from lutumpy.tools.json_schema import JsonSchema
 __all__ = ["Surroundings", "read_manifest"]
 
 _BACK_ENDS = {
-    "http": "requests to servers are not made: their arguments would go there unchecked, and "
-    "secrets with them",
     "mcp": "calls of MCP servers are not made from a manifest; lutumpy.mcp makes them",
     "session": "sessions are not run",
     "browser": "browsers are not run",
@@ -61,12 +59,14 @@ class Surroundings(NamedTuple):
         types: Custom types by name.
         directory: Where programs run.
         search_path: Where programs are looked for, as in `PATH`.
+        secrets: Variables, among them those with secrets for requests.
         most_seconds: Of one run, by the caller.
     """
 
     types: Mapping[str, Any]
     directory: Path
     search_path: str
+    secrets: Mapping[str, str]
     most_seconds: float
 
 
@@ -139,16 +139,16 @@ def _make_manifest(
     # Each of these says what is wrong by adding to the problems.
     arguments = _make_arguments(table, around.types, problems)
     values = _make_values(arguments, problems)
-    command = _make_command(table, problems)
+    template = _make_template(table, arguments, around, problems)
     reader = _make_reader(table, problems)
     program = _find_program(table, around, problems)
-    if problems or values is None or command is None or reader is None or program is None:
+    if problems or values is None or template is None or reader is None or program is None:
         return problems
     tool = table.tool
     return Manifest(
         name=tool.name,
         version=tool.version,
-        description=tool.description,
+        description=tool.description or tool.name,
         risk_tier=tool.risk_tier,
         human_approval=tool.human_approval,
         timeout=min(float(tool.timeout_seconds), around.most_seconds),
@@ -158,9 +158,9 @@ def _make_manifest(
         program=program,
         values=values,
         arguments=arguments,
-        template=command,
+        template=template,
         reader=reader,
-        warnings=tuple(_find_warnings(table, command)),
+        warnings=tuple(_find_warnings(table, template)),
         directory=around.directory,
     )
 
@@ -193,12 +193,24 @@ def _make_values(arguments: Mapping[str, Argument], problems: list[str]) -> Json
         return None
 
 
-def _make_command(table: ManifestTable, problems: list[str]) -> Command | None:
-    command = compile_command(table.command, table.args.keys())
-    if isinstance(command, list):
-        problems += command
+def _make_template(
+    table: ManifestTable,
+    arguments: Mapping[str, Argument],
+    around: Surroundings,
+    problems: list[str],
+) -> Command | HttpTemplate | None:
+    """The command or the request, with its places."""
+    template: Command | HttpTemplate | list[str]
+    if table.http is not None:
+        bare = [name for name, one in arguments.items() if one.is_bare]
+        template = compile_http(table.http, table.args.keys(), bare, around.secrets)
+    else:
+        assert table.command is not None
+        template = compile_command(table.command, table.args.keys())
+    if isinstance(template, list):
+        problems += template
         return None
-    return command
+    return template
 
 
 def _make_reader(table: ManifestTable, problems: list[str]) -> OutputReader | None:
@@ -217,7 +229,9 @@ def _make_reader(table: ManifestTable, problems: list[str]) -> OutputReader | No
 
 
 def _find_program(table: ManifestTable, around: Surroundings, problems: list[str]) -> str | None:
-    """The absolute path of the program, or `None`."""
+    """The absolute path of the program, or `None`; empty where there is none to run."""
+    if table.command is None:
+        return ""
     name, binary = table.command.exec[0], table.tool.binary
     if binary and Path(binary).name != Path(name).name:
         problems.append(f"tool.binary is {binary!r}, and command.exec runs {name!r}")
@@ -229,9 +243,12 @@ def _find_program(table: ManifestTable, around: Surroundings, problems: list[str
     return found
 
 
-def _find_warnings(table: ManifestTable, command: Command) -> list[str]:
+def _find_warnings(table: ManifestTable, template: Command | HttpTemplate) -> list[str]:
     warnings: list[str] = []
-    if command.is_shell:
+    if isinstance(template, HttpTemplate):
+        if template.secrets and template.origin.startswith("http:"):
+            warnings.append("http.url is not https, so everybody on its way can read the secrets")
+    elif template.is_shell and table.command is not None:
         shell = find_shell(table.command.exec)
         warnings.append(
             f"command.exec runs the shell {shell}, so a mistake in its script is one in what the "

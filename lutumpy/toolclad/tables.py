@@ -9,13 +9,22 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
+from typing_extensions import Self
 
 __all__ = [
     "RISK_TIERS",
     "ArgumentTable",
     "CommandTable",
+    "HttpTable",
     "ManifestTable",
     "RiskTier",
     "explain_tables",
@@ -31,6 +40,7 @@ RISK_TIERS: tuple[RiskTier, ...] = ("info", "low", "medium", "high", "critical")
 _MOST = 2**63 - 1
 _MOST_SECONDS = 10**9
 _Whole: TypeAlias = Annotated[int, Field(ge=-_MOST, le=_MOST)]
+_Status: TypeAlias = Annotated[int, Field(ge=100, le=599)]
 _Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -78,7 +88,7 @@ class ToolTable(_Table):
     name: str
     version: str = ""
     binary: str = ""
-    description: str = Field(min_length=1)
+    description: str | None = Field(default=None, min_length=1)
     mode: Literal["oneshot"] = "oneshot"
     timeout_seconds: int = Field(default=60, gt=0, le=_MOST_SECONDS)
     risk_tier: RiskTier = "low"
@@ -107,6 +117,17 @@ class CommandTable(_Table):
     conditionals: dict[str, ConditionalTable] = {}
 
 
+class HttpTable(_Table):
+    """`[http]`."""
+
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    url: str
+    headers: dict[str, str] = {}
+    body_template: str | None = None
+    success_status: list[_Status] = []
+    error_status: list[_Status] = []
+
+
 class OutputTable(_Table):
     """`[output]`."""
 
@@ -121,8 +142,17 @@ class ManifestTable(_Table):
 
     tool: ToolTable
     args: dict[str, ArgumentTable] = {}
-    command: CommandTable
+    command: CommandTable | None = None
+    http: HttpTable | None = None
     output: OutputTable
+
+    @model_validator(mode="after")
+    def _has_one_way(self) -> Self:
+        if (self.command is None) == (self.http is None):
+            raise PydanticCustomError(
+                "one_way", "it has either [command], for a program, or [http], for a request"
+            )
+        return self
 
 
 def explain_tables(error: ValidationError) -> list[str]:
@@ -132,4 +162,4 @@ def explain_tables(error: ValidationError) -> list[str]:
         place = ".".join(map(str, one["loc"]))
         message = "there is no such key" if one["type"] == "extra_forbidden" else one["msg"]
         found.setdefault(place, message)
-    return [f"{place}: {message}" for place, message in found.items()]
+    return [f"{place}: {message}" if place else message for place, message in found.items()]

@@ -26,13 +26,17 @@ def toml(
     *,
     tool: Mapping[str, Any] | None = None,
     command: Mapping[str, Any] | None = None,
+    http: Mapping[str, Any] | None = None,
     output: Mapping[str, Any] | None = None,
 ) -> str:
-    """The text of a manifest. A string, number, list or boolean is spelled in TOML as in JSON."""
+    """The text of a manifest, of a program or a request. A string, number, list or boolean is
+    spelled in TOML as in JSON.
+    """
+    way = {"http": http} if http else {"command": {"exec": list(exec), **(command or {})}}
     tables: dict[str, Any] = {
         "tool": {"name": name, "description": f"Runs {name}.", "version": "1.0", **(tool or {})},
         "args": dict(args or {}),
-        "command": {"exec": list(exec), **(command or {})},
+        **way,
         "output": {"format": "text", **(output or {})},
     }
     return "\n".join(_table_lines((), tables))

@@ -14,15 +14,15 @@ OUTPUT = '[output]\nformat = "text"\n'
 TOOL = '[tool]\nname = "fetch"\ndescription = "Fetch."\n'
 
 
-def test_1_back_ends_that_would_run_without_validation_are_refused(workshop: Workshop) -> None:
-    workshop.write_text(
-        "a.clad.toml",
-        TOOL + '[args.q]\ntype = "port"\n[http]\nurl = "http://127.0.0.1/?q={q}"\n' + OUTPUT,
-    )
+def test_1_no_back_end_runs_without_validation(workshop: Workshop) -> None:
+    table = '[args.q]\ntype = "port"\n[http]\nurl = "http://127.0.0.1/?q={q}"\n'
+    path = workshop.write_text("a.clad.toml", TOOL + table + OUTPUT)
+    with pytest.raises(InvalidArgumentsError, match="is not of type"):
+        call(workshop.load(), "fetch", {"q": "80; id"})
+    path.unlink()
     workshop.write_text("b.clad.toml", TOOL + '[mcp]\nserver = "s"\ntool = "t"\n' + OUTPUT)
     with pytest.raises(DeclarationError) as refused:
         workshop.load()
-    assert "a.clad.toml: [http]: requests to servers are not made" in str(refused.value)
     assert "b.clad.toml: [mcp]: calls of MCP servers are not made" in str(refused.value)
 
 
@@ -70,14 +70,15 @@ def test_4_human_approval_has_an_effect(workshop: Workshop) -> None:
     assert not (workshop.place / "acted").exists()
 
 
-def test_5_values_are_put_into_no_address(workshop: Workshop) -> None:
-    """They would have to be percent-encoded there; so nothing is sent from a manifest at all."""
-    workshop.write_text(
-        "a.clad.toml",
-        TOOL + '[args.q]\ntype = "string"\n[http]\nurl = "http://127.0.0.1/{q}"\n' + OUTPUT,
+def test_5_a_value_changes_no_address(workshop: Workshop) -> None:
+    table = '[args.q]\ntype = "string"\n[http]\nurl = "http://127.0.0.1/{q}/?q={q}"\n'
+    workshop.write_text("a.clad.toml", TOOL + table + OUTPUT)
+    manifest = workshop.load().manifests["fetch"]
+    sent = manifest.command({"q": "../a b?c=d#e%2F"})
+    assert sent == (
+        "GET",
+        "http://127.0.0.1/..%2Fa%20b%3Fc%3Dd%23e%252F/?q=..%2Fa%20b%3Fc%3Dd%23e%252F",
     )
-    with pytest.raises(DeclarationError, match=r"\[http\]"):
-        workshop.load()
 
 
 @pytest.mark.parametrize("kind", ["ip_address", "cidr", "scope_target"])

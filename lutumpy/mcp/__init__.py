@@ -25,6 +25,7 @@ from lutumpy.mcp.materials import PromptText
 from lutumpy.mcp.opening import ServerAddress, read_address
 from lutumpy.mcp.questions import AskHandler, McpQuestion
 from lutumpy.mcp.served_call import ServedCall
+from lutumpy.mcp.served_clients import resource_updated
 from lutumpy.mcp.server import mcp_server
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "ServerAddress",
     "mcp_server",
     "read_address",
+    "resource_updated",
 ]

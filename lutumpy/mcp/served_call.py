@@ -9,6 +9,7 @@ from mcp.server.context import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
 from lutumpy import ToolError
+from lutumpy.mcp.served_clients import takes_level
 
 __all__ = ["LogLevel", "ServedCall"]
 
@@ -51,13 +52,15 @@ class ServedCall:
         await self.request.session.report_progress(progress, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Write into the client's log, where it takes one.
+        """Write into the client's log, where it takes one, and as much as it wants of it.
 
         Args:
             level: How grave it is.
             data: What is said: a JSON value.
             logger: Who says it.
         """
+        if not takes_level(self.request, level):
+            return
         with warnings.catch_warnings():
             # Newer protocols let a client ask for it call by call; the SDK sends it all the same.
             warnings.simplefilter("ignore")

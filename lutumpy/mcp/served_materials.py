@@ -99,7 +99,7 @@ class ServedMaterials:
         found: dict[str, Any] = {}
         if self._prompts:
             found |= {"on_list_prompts": self._list_prompts, "on_get_prompt": self._get_prompt}
-        if self._plain or self._templates:
+        if self.has_resources:
             found |= {
                 "on_list_resources": self._list_resources,
                 "on_list_resource_templates": self._list_templates,
@@ -108,6 +108,11 @@ class ServedMaterials:
         if self._complete is not None:
             found["on_completion"] = self._propose
         return found
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether there are any."""
+        return bool(self._plain or self._templates)
 
     # --- prompts --------------------------------------------------------------------------------
 
@@ -150,13 +155,18 @@ class ServedMaterials:
 
     async def _read(self, request: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        value, given = self._find(uri)
+        value, given = self.find(uri)
         if callable(value):
             value = await _run(f"the resource {uri[:200]!r}", value, given)
         listed = value if isinstance(value, (list, tuple)) else [value]
         return ReadResourceResult(contents=[_make_contents(uri, one) for one in listed])
 
-    def _find(self, uri: str) -> tuple[Any, dict[str, str]]:
+    def find(self, uri: str) -> tuple[Any, dict[str, str]]:
+        """What has this address, and the texts that stand in the places of its template.
+
+        Raises:
+            MCPError: Nothing has it.
+        """
         if uri in self._plain:
             return self._plain[uri], {}
         for template in self._templates.values():

@@ -19,6 +19,7 @@ from __future__ import annotations
 import inspect
 import logging
 import uuid
+import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -55,6 +56,7 @@ from lutumpy import (
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import ToolHooks
 from lutumpy.mcp.contents import failed_result, make_result, sent_output_schema
+from lutumpy.mcp.served_clients import ServedClients
 from lutumpy.mcp.served_materials import CompleteArgument, Prompts, Resources, ServedMaterials
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
@@ -133,15 +135,25 @@ def mcp_server(
         context,
         executor or ToolExecutor(max_concurrency=32),
     )
-    return Server(
-        name or toolset.__name__,
-        version=version,
-        instructions=instructions,
-        on_list_tools=served.list_tools,
-        on_call_tool=served.call_tool,
-        get_tool_input_schema=served.find_schema,
-        **ServedMaterials(prompts, resources, complete).handlers(),
-    )
+    materials = ServedMaterials(prompts, resources, complete)
+    clients = ServedClients(materials.find)
+    with warnings.catch_warnings():
+        # Newer protocols let a client ask for the log call by call.
+        warnings.simplefilter("ignore")
+        server: Server[Any] = Server(
+            name or toolset.__name__,
+            version=version,
+            instructions=instructions,
+            on_list_tools=served.list_tools,
+            on_call_tool=served.call_tool,
+            get_tool_input_schema=served.find_schema,
+            **materials.handlers(),
+            # A tool writes into the client's log by a `ServedCall`, which it gets from `context`.
+            **clients.handlers(logs=context is not None, resources=materials.has_resources),
+        )
+    if materials.has_resources:
+        clients.belong_to(server)
+    return server
 
 
 def _check_toolset(toolset: Any) -> None:

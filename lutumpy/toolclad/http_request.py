@@ -67,6 +67,9 @@ class HttpRequest:
     body: bytes | None
     shown: tuple[str, str]
 
+    def __repr__(self) -> str:
+        return f"<HttpRequest: {' '.join(self.shown)}>"
+
 
 class JsonPart(NamedTuple):
     """A piece of a JSON body: text of the manifest's, or a place."""
@@ -104,6 +107,9 @@ class HttpTemplate:
     bare: frozenset[str]
     success: frozenset[int]
     failure: frozenset[int]
+
+    def __repr__(self) -> str:
+        return f"<HttpTemplate: {self.method} {self.origin}{self.path}>"
 
     def is_success(self, status: int) -> bool:
         """Whether an answer with this status is a success."""

@@ -337,6 +337,9 @@ def test_a_request_is_sent_and_its_answer_read(
     )
     assert "hush" not in json.dumps(envelope)
     assert "hush" not in json.dumps(result.dump())
+    request = clad.manifests["fetch"].build({"q": "a", "count": 2, "flag": True})
+    assert "hush" not in repr(request)
+    assert "hush" not in repr(clad.manifests)
 
 
 @pytest.mark.parametrize(

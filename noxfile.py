@@ -25,7 +25,7 @@ WHOLE = "3.13"  # the newest on which every extra and every tool of the checks w
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
 # How many examples and cases a run tries (tests/profiles.py): a third, which the session `sweeps`
-# makes whole; on other Pythons, a tenth of the examples.
+# makes whole; where a part of the tests runs on another Python, a tenth of the examples.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
 # What another Python can't change: the source, the tests' own tools, the work of a parser that is
@@ -148,7 +148,7 @@ def oldest(session: nox.Session) -> None:
         external=True,
     )
     left_out = [f"--ignore=tests/{name}" for name in SAME_EVERYWHERE]
-    _run_covered(session, *left_out, env=LEAST)
+    _run_covered(session, *left_out, env=SMALL)
 
 
 @nox.session(python=NEWEST)

@@ -1,7 +1,7 @@
 """How much the tests try: the profile `LUTUMPY_PROFILE`, which scales every number of examples.
 
-    least       for other Pythons than the newest: a tenth of the examples, a third of the cases
-    small       for the quick run: a third of both
+    least       for the Pythons in between: a tenth of the examples, a third of the cases
+    small       for the quick run and the oldest Python: a third of both
     default     the same examples each time, so that a run fails for a change and never for its luck
     thorough    by hand: thirty times as many, other ones in each run
 

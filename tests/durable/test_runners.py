@@ -74,6 +74,7 @@ class Engine:
         self.slow: float = 0
         self.is_lost = False
         self.stopped: list[str] = []
+        self.three_ended = anyio.Event()
 
     async def has(self, ticket: CallTicket) -> bool:
         await self._reach()
@@ -85,6 +86,8 @@ class Engine:
         if name not in self.began:
             self.began.append(name)
             self.ended[name] = await run_in_worker(ticket.dump(), Desk, dispatcher(self.ledger))
+            if len(self.ended) == 3:
+                self.three_ended.set()
         if self.is_lost:
             await anyio.sleep(0.1)  # meanwhile the others end
             raise EngineError("it was there a moment ago")
@@ -194,8 +197,10 @@ def test_a_cancelled_run_stops_its_calls_and_records_what_may_have_run_P19(backe
         engine.slow = math.inf
         llm = Model(SCRIPT)
         loop = make_loop(store, llm, ledger, runner=Runner(engine))
-        with anyio.move_on_after(0.2):
-            await loop.run(SCOPE)
+        async with anyio.create_task_group() as group:
+            group.start_soon(loop.run, SCOPE)
+            await engine.three_ended.wait()
+            group.cancel_scope.cancel()
         assert sorted(engine.stopped) == ["l1", "p1", "s1"]
         assert [call.metadata.id for call in await store.unresolved(SCOPE)] == ["p1"]
         claim = await store.claim(SCOPE)
@@ -228,7 +233,7 @@ def test_what_can_t_be_stopped_goes_on_and_is_not_forgotten_P4_P19(
         loop = make_loop(store, Model(SCRIPT), ledger, runner=Runner(engine))
         async with anyio.create_task_group() as group:
             group.start_soon(loop.run, SCOPE)
-            await anyio.sleep(0.2)
+            await engine.three_ended.wait()
             if fault == "taken over":
                 await store.break_lease(SCOPE, by="ann")
             elif fault == "unreachable":

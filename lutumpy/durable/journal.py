@@ -182,8 +182,7 @@ class StoreJournal:
             value["unresolved"] = unresolved.dump()
         recorded = await self._conversation.record(record_name(ticket), value)
         self._running.pop(ticket.call_id, None)
-        is_own = recorded is value or recorded == value
-        kept: ToolResult = result if is_own else _load(recorded, ticket)
+        kept: ToolResult = result if recorded == value else _load(recorded, ticket)
         self._results[record_name(ticket)] = kept
         if kept.status == "promised":
             self._promised.append(ticket)

@@ -161,7 +161,7 @@ class HttpTemplate:
 
     def _body(self, texts: Mapping[str, str]) -> bytes | None:
         if self.form is not None:
-            return "&".join(_fill_pairs(self.form, texts, _encode_plus)).encode()
+            return "&".join(_fill_pairs(self.form, texts, quote_plus)).encode()
         if self.json is None:
             return None
         return "".join([self._spell_json(part, texts) for part in self.json]).encode()
@@ -179,10 +179,6 @@ class HttpTemplate:
 
 def _encode(text: str) -> str:
     return quote(text, safe="")
-
-
-def _encode_plus(text: str) -> str:
-    return quote_plus(text)
 
 
 def _fill(

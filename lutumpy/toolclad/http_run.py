@@ -18,15 +18,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import anyio
 
 from lutumpy.toolclad.http_request import HttpRequest
 from lutumpy.toolclad.process import Output
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = ["HttpRun", "HttpState"]
 
@@ -116,12 +113,9 @@ class HttpRun:
             client.stream(sent.method, sent.url, headers=headers, content=sent.body) as response,
         ):
             self.status = response.status_code
-            await self._read(response)
+            async for data in response.aiter_bytes():
+                self.output.add(data)
         return "ended"
-
-    async def _read(self, response: httpx2.Response) -> None:
-        async for data in response.aiter_bytes():
-            self.output.add(data)
 
 
 @cache

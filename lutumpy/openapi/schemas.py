@@ -61,7 +61,10 @@ _DESCRIBE_OBJECTS = {
 }
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "examples")
 # What 3.0 ignores beside `$ref` by the letter, and authors mean all the same.
-_BESIDE_REFERENCES = {"$ref", "nullable", "readOnly", "writeOnly", "example", *_ANNOTATIONS}
+_BESIDE_REFERENCES = {
+    *("$ref", "nullable", "readOnly", "writeOnly", "example", "required"),
+    *_ANNOTATIONS,
+}
 _DROPPED = {
     "$anchor",
     "$comment",

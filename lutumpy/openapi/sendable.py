@@ -6,6 +6,9 @@
 # for every value that a required parameter takes, the model would be refused each time, whatever it
 # writes: such an operation is no tool. It is told by trying: the values that a schema lists, or one
 # of the kind that it asks for.
+#
+# A schema may also take nothing at all, most often since it requires a property that it forbids.
+# That may stand deep in what is required, so the parts that every value has to fit are walked.
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ __all__ = ["check_sendable"]
 _OBJECT = {"a": "a"}
 _MOST_VALUES = 100
 """Of longer lists of values one will have a spelling."""
+_MOST_SCHEMAS = 1_000
+"""What requires more than so many schemas is taken for one that something fits."""
 
 
 def check_sendable(
@@ -41,8 +46,9 @@ def check_sendable(
             _check(document, label, one.schema, partial(spell_parameter, one))
     if body is None or not body.required:
         return
-    if _takes_nothing(body.schema):
-        raise UnusableError("its required body takes no value")
+    why = _Walk(document).why_nothing(body.schema)
+    if why is not None:
+        raise UnusableError(f"its required body takes no value{why}")
     if body.kind == "form":
         for name, schema in _required_fields(document, body.schema):
             label = f"the required field {name!r:.100} of its form"
@@ -63,8 +69,9 @@ def _required_fields(document: Document, schema: Any) -> Iterator[tuple[str, Any
 
 def _check(document: Document, label: str, schema: Any, spell: Callable[[Any], Any]) -> None:
     own = document.follow(schema, "a schema") if isinstance(schema, Mapping) else schema
-    if _takes_nothing(own):
-        raise UnusableError(f"{label} takes no value")
+    nothing = _Walk(document).why_nothing(own)
+    if nothing is not None:
+        raise UnusableError(f"{label} takes no value{nothing}")
     why = ""
     for value in _find_values(document, own):
         try:
@@ -77,10 +84,50 @@ def _check(document: Document, label: str, schema: Any, spell: Callable[[Any], A
         raise UnusableError(f"{label} has no value that can be sent: {why}")
 
 
-def _takes_nothing(schema: Any) -> bool:
-    if not isinstance(schema, Mapping):
-        return schema is False
-    return schema.get("enum") == [] or schema.get("not", False) in (True, {})
+class _Walk:
+    """A walk over what every value of a schema has to fit."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._seen: set[int] = set()
+
+    def why_nothing(self, schema: Any, path: str = "") -> str | None:
+        """Why no value fits a schema, as the end of a sentence; `None` where one may."""
+        if not isinstance(schema, Mapping):
+            return "" if schema is False else None
+        if "$ref" in schema:
+            schema = self._document.follow(schema, "a schema")
+            if not isinstance(schema, Mapping):
+                return self.why_nothing(schema, path)
+        if id(schema) in self._seen or len(self._seen) == _MOST_SCHEMAS:
+            return None
+        self._seen.add(id(schema))
+        if schema.get("nullable") is True:
+            return None
+        if schema.get("enum") == [] or schema.get("not", False) in (True, {}):
+            return ""
+        for part in list_items(schema.get("allOf")):
+            why = self.why_nothing(part, path)
+            if why is not None:
+                return why
+        return self._why_no_object(schema, path) if schema.get("type") == "object" else None
+
+    def _why_no_object(self, schema: Mapping[str, Any], path: str) -> str | None:
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        open_to_others = schema.get("additionalProperties") is not False
+        for name in list_items(schema.get("required")):
+            place = f"{path}.{name}".lstrip(".")
+            if name in properties:
+                inner = properties[name]
+                if isinstance(inner, Mapping) and inner.get("readOnly") is True:
+                    continue  # it isn't asked for
+                why = self.why_nothing(inner, place)
+                if why is not None:
+                    return why or f": nothing fits {place!r:.200}, which it requires"
+            elif not open_to_others and not schema.get("patternProperties"):
+                return f": it requires {place!r:.200}, and forbids it"
+        return None
 
 
 def _find_values(document: Document, schema: Any) -> Iterator[Any]:

@@ -265,3 +265,40 @@ def test_no_operation_of_these_documents_is_skipped() -> None:
     for name, source in EXCERPTS.items():
         found = tools(source, call=Sent())
         assert (dict(found.skipped), dict(found.notes)) == ({}, {}), name
+
+
+# --- what can never be called -------------------------------------------------------------------
+
+
+def test_a_body_that_requires_what_it_forbids_is_no_tool() -> None:
+    closed = {"type": "object", "additionalProperties": False, "required": ["a"]}
+    assert why_skipped(of_body(closed)) == (
+        "its required body takes no value: it requires 'a', and forbids it"
+    )
+    ref = {"$ref": "#/components/schemas/Closed"}
+    around = {"type": "object", "properties": {"in": {"allOf": [ref]}}, "required": ["in"]}
+    assert why_skipped(of_body(around, schemas={"Closed": closed})) == (
+        "its required body takes no value: it requires 'in.a', and forbids it"
+    )
+    never = {"type": "object", "properties": {"in": {"enum": []}}, "required": ["in"]}
+    assert why_skipped(of_body(never)) == (
+        "its required body takes no value: nothing fits 'in', which it requires"
+    )
+
+
+def test_a_body_that_something_may_fit_is_a_tool() -> None:
+    closed = {"type": "object", "additionalProperties": False, "required": ["a"]}
+    inner = {"properties": {"in": closed}, "required": ["in"], "type": "object"}
+    itself = {"$ref": "#/components/schemas/Itself"}
+    for schema in (
+        {**closed, "type": ["object", "null"]},
+        {**closed, "patternProperties": {"^a": {}}},
+        {**closed, "properties": {"a": {"readOnly": True, "enum": []}}},
+        {**inner, "required": []},
+        {**inner, "properties": {"in": {"anyOf": [closed, {}]}}},
+        {"type": "object", "properties": {"in": itself}, "required": ["in"]},
+    ):
+        assert only_tool(
+            of_body(schema, schemas={"Itself": {**inner, "properties": {"in": itself}}})
+        )
+    assert only_tool(of_body({**closed, "nullable": True}, version="3.0.0"))

@@ -108,6 +108,14 @@ def test_beside_a_reference_3_0_reads_no_limits_and_3_1_does() -> None:
     assert not accepts(limited, "ab", version="3.1.0", schemas=schemas)
 
 
+def test_what_is_required_beside_a_reference_is_required_in_3_0_too() -> None:
+    schemas = {"Pet": {"type": "object", "properties": {"ids": {}}}}
+    for version in ("3.0.0", "3.1.0"):
+        assert not accepts({**REF, "required": ["ids"]}, {}, version=version, schemas=schemas)
+        assert accepts({**REF, "required": ["ids"]}, {"ids": 1}, version=version, schemas=schemas)
+    assert accepts({**REF, "required": True}, {}, version="3.0.0", schemas=schemas)
+
+
 # --- references ---------------------------------------------------------------------------------
 
 

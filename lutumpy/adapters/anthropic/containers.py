@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from lutumpy.core.items import AssistantTurn
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
-__all__ = ["Container", "container_of"]
+__all__ = ["Container", "container_of", "with_container_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,14 @@ def container_of(turn: AssistantTurn) -> Container | None:
     if not isinstance(container_id, str) or not container_id:
         return None
     return Container(container_id, _read_time(fields.get("expires_at")))
+
+
+def with_container_named(extra: Mapping[str, Any], container: bytes) -> Mapping[str, Any]:
+    """Parameters whose `container`, if it loads skills and names none, names this one."""
+    own = extra.get("container")
+    if not isinstance(own, Mapping) or own.get("id"):
+        return extra
+    return {**extra, "container": {**own, "id": json_values.decode(container)}}
 
 
 def _read_time(value: Any) -> datetime | None:

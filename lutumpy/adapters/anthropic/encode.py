@@ -222,9 +222,8 @@ class MessagesEncoder:
         return self.last == "paused"
 
     def container(self) -> bytes:
-        """The id of the container that calls of the last turn came from, or `b""`.
-
-        Calls that the provider's code execution made can be answered only together with it.
+        """The id of the container that the last turn's calls came from or its code still runs in,
+        or `b""`: without it the API takes no request behind such a turn.
         """
         return self._container
 
@@ -469,7 +468,8 @@ class MessagesEncoder:
             if call.answerable and not (fits and self._ids(call.id) == call.id):
                 break
         else:
-            named = turn.calls and b'"container"' in turn.residue
+            waits = turn.calls or turn.results_only
+            named = waits and b'"container"' in turn.residue
             if not named and not turn.reasoning_dropped:
                 return turn.native
         own = encode_own_turn(turn, self._ids, self._names)

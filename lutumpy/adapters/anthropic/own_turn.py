@@ -59,7 +59,7 @@ def encode_own_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> OwnTur
         if call.kind == TOOLSET_KIND:
             blocks = blocks if blocks is not None else json_values.decode(turn.native)
             toolsets[call.id] = str(blocks[call.position].get("toolset_name"))
-    if turn.calls and b'"container"' in turn.residue:
+    if (turn.calls or turn.results_only) and b'"container"' in turn.residue:
         blocks = blocks if blocks is not None else json_values.decode(turn.native)
         container = find_container(turn, blocks)
     if not changes and not turn.reasoning_dropped:

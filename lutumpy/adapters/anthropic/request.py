@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
+from lutumpy.adapters.anthropic.containers import with_container_named
 from lutumpy.adapters.anthropic.encode import MessagesEncoder
 from lutumpy.adapters.anthropic.offer import (
     check_callers,
@@ -148,6 +149,7 @@ def request_fields(
         fields["system"] = system
     if container := encoder.container():
         fields["container"] = container
+        extra = with_container_named(extra, container)
     messages = encoder.messages(dialect.prefill, at_message)
     if prepared.closing.entry:
         messages.append(prepared.closing.entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.gemini.decode import API
@@ -12,15 +13,18 @@ from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
-from lutumpy.rules.gemini.tool_settings import TOOL_SETTINGS
+from lutumpy.rules.gemini.tool_settings import COMPUTER_USE, TOOL_SETTINGS
 from lutumpy.rules.gemini.tools import check_tools
 
 __all__ = ["calling_config", "tool_entry", "tool_list"]
 
+_BOUND = b'{"%b"' % COMPUTER_USE.encode()
+
 
 def tool_entry(offer: ToolOffering) -> bytes:
-    """The entry of `tools` with all functions of an offer; rendered once for each offer, and each
-    function once for all offers. Empty where none is offered.
+    """The entries of `tools` of an offer, without the brackets of the list: one has all functions,
+    and one stands for those that the provider declares itself. Rendered once for each offer, and
+    each function once for all offers. Empty where none is offered.
 
     Raises:
         InvalidToolConstraints: the API is known to refuse the offer.
@@ -30,10 +34,14 @@ def tool_entry(offer: ToolOffering) -> bytes:
         specs = _sent_specs(offer)
         if not specs:
             return b""
-        entry = b'{"functionDeclarations":[' + b",".join(map(_render, specs)) + b"]}"
+        declared, bound = _split_bound(specs)
+        entries = [encode(_bound_entry(bound))] if bound else []
+        if declared:  # the last entry: a request's own functions are added to it
+            entries.append(b'{"functionDeclarations":[%b]}' % b",".join(map(_render, declared)))
+        entry = b",".join(entries)
         refused = [
             problem
-            for problem in check_tools([json_values.decode(entry)])
+            for problem in check_tools(json_values.decode(b"[%b]" % entry))
             # Keys come from `provider=` alone, and one that isn't known may be newer than this.
             if problem.certainty == "refused" and problem.rule != "gemini.tool_keys"
         ]
@@ -52,12 +60,45 @@ def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
     """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
     `tool_entry` does.
     """
+    entry = tool_entry(offer)
     declared = listed_tools(offer, API, lambda: _make_list(offer))
-    return [{"functionDeclarations": declared}] if declared else []
+    listed: list[dict[str, Any]] = [{"functionDeclarations": declared}] if declared else []
+    if entry.startswith(_BOUND):
+        listed.insert(0, _bound_entry(_split_bound(_sent_specs(offer))[1]))
+    return listed
 
 
 def _make_list(offer: ToolOffering) -> list[dict[str, Any]]:
-    return [_declare(spec) for spec in _sent_specs(offer)] if tool_entry(offer) else []
+    return [_declare(spec) for spec in _split_bound(_sent_specs(offer))[0]]
+
+
+def _split_bound(
+    specs: tuple[ToolSpec, ...],
+) -> tuple[list[ToolSpec], list[Mapping[str, Any]]]:
+    """The functions to declare, and the settings of those that the provider declares itself."""
+    declared: list[ToolSpec] = []
+    bound: list[Mapping[str, Any]] = []
+    for spec in specs:
+        settings = settings_of(spec, API, TOOL_SETTINGS) if spec.provider else {}
+        if "type" in settings:
+            bound.append(settings)
+        else:
+            declared.append(spec)
+    return declared, bound
+
+
+def _bound_entry(bound: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The entry of the provider's tool whose functions these are, with what each of them says."""
+    fields: dict[str, Any] = {"environment": "ENVIRONMENT_BROWSER"}
+    said: dict[str, Any] = {}
+    for settings in bound:
+        for key, value in settings.items():
+            if key != "type" and said.setdefault(key, value) != value:
+                raise InvalidToolConstraints(
+                    f"provider= of two tools of the type {COMPUTER_USE!r} says different things "
+                    f"of {key!r}: {said[key]!r:.100} and {value!r:.100}"
+                )
+    return {COMPUTER_USE: {**fields, **said}}
 
 
 def _sent_specs(offer: ToolOffering) -> tuple[ToolSpec, ...]:

@@ -132,7 +132,7 @@ def with_setting(requested: Any, own: Mapping[str, Any]) -> Any:
 
 
 def _tools(offered: bytes, requested: Any) -> bytes:
-    """The `tools`: one entry with all functions, and the user's own tools."""
+    """The `tools`: what is offered, one entry with all functions, and the user's own tools."""
     if requested is UNSET:
         return b""
     if requested is None:
@@ -150,8 +150,10 @@ def _tools(offered: bytes, requested: Any) -> bytes:
             entry = {name: value for name, value in entry.items() if name != key}
         if entry or declared is None:
             others.append(encode(entry))
-    if functions:
+    if functions and offered.endswith(b"]}"):
         offered = offered[:-2] + b"," + b",".join(functions) + b"]}"
+    elif functions:
+        others.insert(0, b'{"functionDeclarations":[%b]}' % b",".join(functions))
     return b"[" + b",".join([*([offered] if offered else []), *others]) + b"]"
 
 

@@ -1,22 +1,28 @@
 """What a declaration of a function takes beside what the adapter writes.
 
 Sources: `FunctionDeclaration` of the discovery document and of google-genai (3.4): `behavior`,
-`response` and `responseJsonSchema` are left to programs.
+`response` and `responseJsonSchema` are left to programs. Functions of `computerUse` are declared by
+the provider, and a program runs them [google-genai 3.4, `ComputerUse`].
 """
 
 from __future__ import annotations
 
 from lutumpy.rules.tool_settings import ToolSettingRules
 
-__all__ = ["TOOL_SETTINGS"]
+__all__ = ["COMPUTER_USE", "TOOL_SETTINGS"]
+
+COMPUTER_USE = "computerUse"
+"""The one tool of the provider whose calls are calls of functions, which the program runs."""
 
 _SCHEMA = "it comes from the declaration"
 
 
 def _check_type(kind: str, name: str) -> str | None:
+    if kind == COMPUTER_USE:
+        return None
     return (
-        f"a function has no type; a tool of the provider, as {kind!r}, is passed beside the tools, "
-        "as extra={'tools': [...]}"
+        f"a function has no type but {COMPUTER_USE!r}; a tool that the provider runs, as {kind!r}, "
+        "is passed beside the tools, as extra={'tools': [...]}"
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeVar
 
+from pydantic_core import to_json
+
 from lutumpy.plain.values import dataclass
 
 __all__ = ["FINISHES", "Call", "Failure", "Reply", "read_script", "split_text"]
@@ -68,7 +70,10 @@ class Call:
         """The arguments as text, compact; of a text tool, as a function takes them."""
         if isinstance(self.arguments, str) and not self.is_text:
             return self.arguments
-        return json.dumps(self.object, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return to_json(self.object, inf_nan_mode="constants").decode()
+        except ValueError:  # surrogates, which a model may write, and what isn't JSON
+            return json.dumps(self.object, ensure_ascii=False, separators=(",", ":"))
 
     @property
     def object(self) -> dict[str, Any] | None:

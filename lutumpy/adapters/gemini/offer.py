@@ -60,15 +60,16 @@ def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
     """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
     `tool_entry` does.
     """
-    entry = tool_entry(offer)
     declared = listed_tools(offer, API, lambda: _make_list(offer))
     listed: list[dict[str, Any]] = [{"functionDeclarations": declared}] if declared else []
-    if entry.startswith(_BOUND):
+    if offer.rendered.get(API, b"").startswith(_BOUND):
         listed.insert(0, _bound_entry(_split_bound(_sent_specs(offer))[1]))
     return listed
 
 
 def _make_list(offer: ToolOffering) -> list[dict[str, Any]]:
+    if not tool_entry(offer):  # renders and checks them
+        return []
     return [_declare(spec) for spec in _split_bound(_sent_specs(offer))[0]]
 
 

@@ -148,7 +148,7 @@ def oldest(session: nox.Session) -> None:
         external=True,
     )
     left_out = [f"--ignore=tests/{name}" for name in SAME_EVERYWHERE]
-    _run_covered(session, *left_out, env=SMALL)
+    _run_covered(session, *left_out, env=LEAST)
 
 
 @nox.session(python=NEWEST)

@@ -237,6 +237,7 @@ def test_custom_calls_and_texts_without_ids_are_written() -> None:
         (contents.mend_role, (7, "role")),
         (contents.mend_text, (0, "parts", 0, "text")),
         (contents.mend_signature_bytes, (1, "parts", 0, "thoughtSignature", "odd")),
+        (contents.drop_sealed, (2, "parts", 0, "thoughtSignature")),
         (order.move_beside_results, (1, "parts", 7)),
     ],
 )
@@ -303,3 +304,24 @@ def test_an_address_gets_the_type_that_its_name_tells() -> None:
         {"fileData": {"fileUri": "https://x.test/a"}},
         None,
     ]
+
+
+def test_a_signature_that_is_no_bytes_goes_and_a_call_gets_the_mark() -> None:
+    thought = {"text": "Hm.", "thought": True, "thoughtSignature": 5}
+    answer = {"role": "model", "parts": [thought, *called("a")["parts"]]}
+    answer["parts"][1]["thoughtSignature"] = "no bytes!"
+    kinds, after = mended(API, [USER, answer, told("a")])
+    assert kinds == ["drop_key", "set_field"]
+    assert "thoughtSignature" not in after[1]["parts"][0]
+    assert after[1]["parts"][1]["thoughtSignature"] == FOREIGN_SIGNATURE
+
+
+def test_what_other_apis_call_arguments_and_results_gets_its_name_here() -> None:
+    call = {"role": "model", "parts": [{"functionCall": {"name": "a", "arguments": '{"x":1}'}}]}
+    kinds, after = mended(API, [USER, call, told("a")])
+    assert kinds == ["wrap_arguments"]
+    assert after[1]["parts"][0]["functionCall"] == {"name": "a", "args": {"x": 1}}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "a", "content": "rain"}}]}
+    kinds, after = mended(API, [USER, called("a"), result])
+    assert kinds == ["set_content"]
+    assert after[2]["parts"][0]["functionResponse"]["response"] == {"output": "rain"}

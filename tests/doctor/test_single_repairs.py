@@ -20,6 +20,14 @@ def text(words: str) -> dict[str, Any]:
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": [text("x"), "odd", text("y")]}
 CALLS = [{"functionCall": {"name": name, "args": {}}} for name in ("f", "g")]
 RESULTS = [{"functionResponse": {"name": name, "response": {"a": 1}}} for name in ("f", "g")]
+EMPTY = {
+    "role": "assistant",
+    "content": [],
+    "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+    ],
+}
+ANSWERED = {"role": "tool", "tool_call_id": "c1", "content": "x"}
 CONVERSE_USE = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
 
 
@@ -52,6 +60,7 @@ def converse(status: Any) -> list[Any]:
         ),
         ("gemini_generate_content", gemini(*RESULTS, {"text": "beside"}), "gemini.results_alone"),
         ("gemini_generate_content", gemini(*RESULTS[::-1]), "gemini.result_order"),
+        ("openai_chat", [ASKED, EMPTY, ANSWERED], "chat.content"),
         ("bedrock_converse", converse("Failed"), "converse.result_status"),
         ("bedrock_converse", converse("odd"), "converse.result_status"),
     ],

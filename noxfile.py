@@ -115,16 +115,19 @@ def _install(session: nox.Session, *groups: str) -> None:
 
 @nox.session(python=VERSIONS)
 def tests(session: nox.Session) -> None:
-    """The test suite; of long lists of examples and cases a fixed third."""
+    """The test suite but for what starts many processes; of long lists of examples and cases a
+    fixed third.
+    """
     _install(session, "test")
-    session.run("python", "-m", "pytest", "-q", *(session.posargs or SPREAD), env=SMALL)
+    options = session.posargs or [*SPREAD, "-m", "not process"]
+    session.run("python", "-m", "pytest", "-q", *options, env=SMALL)
 
 
 @nox.session(python=NEWEST, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
-    """The cases that `tests` leaves out, and every example of what it tries a third of."""
+    """What `tests` leaves out, and every example of what it tries a third of."""
     _install(session, "test")
-    options = [*SPREAD, "-m", "sweep or scaled", *session.posargs]
+    options = [*SPREAD, "-m", "sweep or scaled or process", *session.posargs]
     session.run("python", "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 

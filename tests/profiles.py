@@ -1,14 +1,14 @@
 """How much the tests try: the profile `LUTUMPY_PROFILE`, which scales every number of examples.
 
-    least       for the Pythons in between: a tenth of the examples, a third of the cases
-    small       for the quick run and the oldest Python: a third of both
+    least       for the other Pythons: a tenth of the examples, a third of the cases
+    small       for the quick run: a third of both
     default     the same examples each time, so that a run fails for a change and never for its luck
     thorough    by hand: thirty times as many, other ones in each run
 
 `tests/conftest.py` makes it the profile of hypothesis. A test that has a number of its own takes it
 through `examples`; one that goes over a long list takes it through `some_of`, or has the mark
 `sweep` if each case is a test. `nox` runs the small profile, and the session `sweeps` every example
-and case that it leaves out.
+and case that it leaves out, and what starts many processes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ if PROFILE not in SCALES:
 
 IS_PART = SCALES[PROFILE] < 1
 """Whether this run leaves something out that the session `sweeps` tries."""
+
+PROCESSES = frozenset(
+    "adapters/test_event_loops.py cli/test_mcp.py cli/test_process.py durable/test_crashes.py "
+    "durable/test_late_kills.py durable/test_store_limits.py mcp/test_death.py "
+    "test_demo_durable.py test_demo_stream.py toolclad/test_process.py "
+    "web/test_killed_servers.py".split()
+)
+"""Modules whose tests start many processes, kill them, and wait: `tests/conftest.py` marks them.
+The quick run leaves them to the session `sweeps`.
+"""
 
 IS_REST = os.environ.get("LUTUMPY_CASES") == "rest"
 """Whether of the tests with the mark `sweep` it tries just the cases that a smaller profile leaves

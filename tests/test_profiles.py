@@ -57,6 +57,10 @@ def test_a_smaller_profile_tries_a_fixed_third_of_cases(
     assert [profiles.some_of([case]) for case in range(9)] == [[case] for case in range(9)]
 
 
+def test_the_modules_that_the_quick_run_leaves_out_are_there() -> None:
+    assert [name for name in sorted(profiles.PROCESSES) if not (TESTS / name).is_file()] == []
+
+
 def test_the_rest_is_what_the_smaller_profiles_leave_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

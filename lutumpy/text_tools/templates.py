@@ -30,6 +30,7 @@ def fetch_template(url: str, *, timeout: float = 10.0) -> str:
         ValueError: the address is none of HTTP, or what it answers holds no template.
     """
     # Imported here: most programs have no such server.
+    from urllib.error import HTTPError
     from urllib.request import ProxyHandler, Request, build_opener
 
     parts = urlsplit(url)
@@ -40,8 +41,12 @@ def fetch_template(url: str, *, timeout: float = 10.0) -> str:
     # A proxy of the environment can't reach a server on this machine.
     is_near = parts.hostname in ("127.0.0.1", "::1", "localhost")
     opener = build_opener(ProxyHandler({})) if is_near else build_opener()
-    with opener.open(Request(address), timeout=timeout) as reply:
-        data: bytes = reply.read(_MOST_BYTES)
+    try:
+        with opener.open(Request(address), timeout=timeout) as reply:
+            data: bytes = reply.read(_MOST_BYTES)
+    except HTTPError as refusal:
+        refusal.close()  # it is the answer as well, and holds the connection
+        raise
     return _template_in(data, address)
 
 

@@ -108,6 +108,7 @@ def main() -> None:
     app = Starlette(routes=chat_routes(loop, store, who=who, heartbeat=0.5))
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # who reads the port may connect at once
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none")
     uvicorn.Server(config).run(sockets=[listener])

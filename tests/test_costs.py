@@ -337,6 +337,24 @@ def adapter(api: str, way: str, url: str, **options: Any) -> tuple[Any, Any]:
     return make("m", client), client
 
 
+def read_request(connection: socket.socket) -> bool:
+    """Read one HTTP request; whether it came whole."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            return False
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        piece = connection.recv(65536)
+        if not piece:
+            return False
+        body += piece
+    return True
+
+
 @pytest.fixture
 def rude() -> Iterator[Callable[[bytes | None], str]]:
     """A server that reads the request, sends so many bytes, and hangs up.
@@ -351,19 +369,13 @@ def rude() -> Iterator[Callable[[bytes | None], str]]:
         def run() -> None:
             try:
                 connection, _ = listener.accept()
+                kept.append(connection)
+                was_read = read_request(connection)
+                if was_read and answer is not None:
+                    connection.sendall(answer)
+                    connection.close()
             except OSError:
-                return
-            kept.append(connection)
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += connection.recv(65536)
-            head, _, body = data.partition(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-            while len(body) < length:
-                body += connection.recv(65536)
-            if answer is not None:
-                connection.sendall(answer)
-                connection.close()
+                return  # the client has hung up, or the test is over
 
         threads.append(threading.Thread(target=run, daemon=True))
         threads[-1].start()

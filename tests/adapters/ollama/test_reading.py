@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lutumpy import Transcript, TranscriptError
+from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.models import ImagePart, TextPart
 
 USER = {"role": "user", "content": "Weather?"}
@@ -82,3 +82,19 @@ def test_the_tools_of_the_request_are_read_with_it() -> None:
     weather, bare = settings.defined
     assert weather.description == "Tell the weather."
     assert bare.schema == {"type": "object"}
+
+
+def test_instructions_beside_the_messages_come_first() -> None:
+    read_with = read(system="Be brief.")
+    session = Session(read_with)
+    assert session.dump()["items"][0]["role"] == "system"
+    with pytest.raises(TranscriptError, match="system is int, not a text; nothing was read"):
+        read(system=5)
+
+
+def test_a_history_may_not_begin_with_a_result() -> None:
+    for role in ("tool", "Tool"):
+        with pytest.raises(TranscriptError, match="the result 'weather' is of no call before it"):
+            Transcript.from_messages(
+                "ollama_chat", [{"role": role, "tool_name": "weather", "content": "rain"}]
+            )

@@ -117,6 +117,8 @@ class _Walk:
         properties = properties if isinstance(properties, Mapping) else {}
         open_to_others = schema.get("additionalProperties") is not False
         for name in list_items(schema.get("required")):
+            if not isinstance(name, str):
+                continue  # a mistake, and no name
             place = f"{path}.{name}".lstrip(".")
             if name in properties:
                 inner = properties[name]

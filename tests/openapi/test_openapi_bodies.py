@@ -302,3 +302,13 @@ def test_a_body_that_something_may_fit_is_a_tool() -> None:
             of_body(schema, schemas={"Itself": {**inner, "properties": {"in": itself}}})
         )
     assert only_tool(of_body({**closed, "nullable": True}, version="3.0.0"))
+
+
+def test_whatever_a_body_requires_in_whatever_depth_the_document_is_read() -> None:
+    deep: dict[str, object] = {"type": "string"}
+    for _ in range(600):
+        deep = {"type": "object", "properties": {"in": deep}, "required": ["in"]}
+    odd = {"type": "object", "properties": {"in": {}}, "required": [["in"], {}, 5, None]}
+    for body in (deep, odd):
+        found = tools(of_body(body), call=Sent())
+        assert len(found) + len(found.skipped) == 1

@@ -31,6 +31,11 @@ gc.disable()
 # the environment when they are collected, and the programs that tests start inherit it.
 leave_out_providers(os.environ)
 
+# Each client of an SDK reads who may sign certificates, for 25 ms, and no test needs one of them:
+# servers on this machine speak plain HTTP. A model that is downloaded comes from an index.
+if not os.environ.get("LUTUMPY_NEED_LOCAL"):
+    os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "fixtures" / "no_authority.pem")
+
 # No deadline, and no complaint about slow data: time says more of the machine than of the code.
 settings.register_profile(
     PROFILE,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from lutumpy import __version__
@@ -12,6 +13,7 @@ try:
     import rich  # noqa: F401  # typer can be installed without it
     import typer
     from typer.core import TyperGroup
+    from typer.main import get_command
 except ImportError as _error:
     raise ImportError(
         "lutumpy.cli needs typer and rich; install them with: "
@@ -101,10 +103,16 @@ def _demo(context: typer.Context) -> None:
     raise typer.Exit(demo.main(context.args))
 
 
+# Typer would make it of the functions again in each call: 25 ms.
+@functools.cache
+def _command() -> Callable[..., object]:
+    return get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; gives its exit code."""
     try:
-        app(args=list(arguments), prog_name="lutumpy")
+        _command()(args=list(arguments), prog_name="lutumpy")
     except SystemExit as ended:
         # typer ends the program itself, and so do its errors; whoever called `main` goes on.
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1

@@ -14,6 +14,7 @@ Needs the `testing` extra (starlette and uvicorn).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -57,6 +58,10 @@ request's body.
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
+SHUTDOWN_SECONDS = 2.0
+"""How long answers that are being sent may still take."""
+TICKS_A_SECOND = 10
+"""In what uvicorn counts the time by which it renews the header `date`."""
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -161,7 +166,7 @@ class WireServer:
         self._apis: dict[str, list[ApiServer]] = {
             place.name: _make_servers(place, new_account) for place in places_of([*hosts])
         }
-        self._server: uvicorn.Server | None = None
+        self._server: _WireUvicorn | None = None
         self._thread: threading.Thread | None = None
 
     def __repr__(self) -> str:
@@ -228,16 +233,13 @@ class WireServer:
             log_config=None,
             log_level="critical",
             access_log=False,
-            timeout_graceful_shutdown=2,
         )
-        ready = threading.Event()
-        server = _ReadyServer(config, ready)
-        self._server = server
+        server = self._server = _WireUvicorn(config)
         self._thread = threading.Thread(
             target=server.run, args=([listener],), name="lutumpy-wire", daemon=True
         )
         self._thread.start()
-        if not ready.wait(START_SECONDS):
+        if not server.wait_until_ready(START_SECONDS):
             self._stop()
             raise RuntimeError(f"the test server did not start within {START_SECONDS:.0f} seconds")
         return self
@@ -263,7 +265,7 @@ class WireServer:
 
     def _stop(self) -> None:
         if self._server is not None:
-            self._server.should_exit = True
+            self._server.stop()
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
         self._server = self._thread = None
@@ -388,14 +390,55 @@ def _stop_retrying(message: str) -> Failure:
     return Failure(500, message, headers={"x-should-retry": "false"})
 
 
-class _ReadyServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:
+class _WireUvicorn(uvicorn.Server):
+    """uvicorn's server, which a test that has it for itself doesn't wait for.
+
+    uvicorn looks every tenth of a second whether it is to stop, and gives its connections another
+    tenth to close. This one is woken, and is done when they are closed.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = asyncio.Event()
+
+    def wait_until_ready(self, seconds: float) -> bool:
+        """Whether it is listening by then."""
+        return self._ready.wait(seconds)
+
+    def stop(self) -> None:
+        """Let it end, from any thread; whoever waits for its thread knows when it has."""
+        self.should_exit = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # its event loop has ended already
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         self._ready.set()
+
+    async def main_loop(self) -> None:
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += TICKS_A_SECOND
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), 1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in [*self.servers, *(sockets or ())]:
+            listener.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        loop = asyncio.get_running_loop()
+        last = loop.time() + SHUTDOWN_SECONDS
+        # uvicorn tells nobody when they are closed.
+        while (state.connections or state.tasks) and loop.time() < last:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        for task in state.tasks:
+            task.cancel()
 
 
 def _make_servers(place: HostPlace, new_account: bool) -> list[ApiServer]:

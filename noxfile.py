@@ -1,4 +1,4 @@
-"""Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
+"""Every check. `nox` alone checks style and types, and runs the tests on the newest Python beside it.
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
 everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it may run
@@ -23,11 +23,12 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 WHOLE = "3.13"  # the newest on which every extra and every tool of the checks was tried
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
-SPREAD = ["-n", "logical", "--dist", "worksteal"]  # each worker has most of a module's tests
-# How many examples and cases a run tries (tests/profiles.py): a third, which the session `sweeps`
-# makes whole; where a part of the tests runs on another Python, a tenth of the examples.
+# A third of the time tests wait for servers and programs of their own: three workers keep two cores
+# busy. By `worksteal` each has most of a module's tests.
+SPREAD = ["-n", str(max(2, 3 * (os.cpu_count() or 1) // 2)), "--dist", "worksteal"]
+# How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
-LEAST = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "least")}
+QUICK = ["-m", "not process and not slow"]
 # What another Python can't change: the source, the tests' own tools, the work of a parser that is
 # counted, processes that are killed or write to a terminal.
 SAME_EVERYWHERE = (
@@ -100,7 +101,7 @@ nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["lint", "types", f"tests-{NEWEST}"]
+nox.options.sessions = ["quick"]
 
 
 def _group(name: str) -> list[str]:
@@ -113,21 +114,32 @@ def _install(session: nox.Session, *groups: str) -> None:
     )
 
 
+@nox.session(python=False)
+def quick(session: nox.Session) -> None:
+    """`lint` and `types`, and `tests` on the newest Python beside them."""
+    command = (sys.executable, "-m", "nox", "--session")
+    with ThreadPoolExecutor(2) as pool:
+        checks = pool.submit(session.run, *command, "lint", "types", silent=True)
+        run = pool.submit(session.run, *command, f"tests-{NEWEST}")
+    print(checks.result())  # where it failed, nox has printed it
+    run.result()
+
+
 @nox.session(python=VERSIONS)
 def tests(session: nox.Session) -> None:
-    """The test suite but for what starts many processes; of long lists of examples and cases a
-    fixed third.
+    """The test suite but for what is slow or starts many processes; a fixed part of long lists of
+    examples and cases.
     """
     _install(session, "test")
-    options = session.posargs or [*SPREAD, "-m", "not process"]
+    options = session.posargs or [*SPREAD, *QUICK]
     session.run("python", "-m", "pytest", "-q", *options, env=SMALL)
 
 
 @nox.session(python=NEWEST, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
-    """What `tests` leaves out, and every example of what it tries a third of."""
+    """What `tests` leaves out, and every example of what it tries a part of."""
     _install(session, "test")
-    options = [*SPREAD, "-m", "sweep or scaled or process", *session.posargs]
+    options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
     session.run("python", "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
@@ -137,7 +149,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=LEAST)
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *QUICK, *files, env=SMALL)
 
 
 @nox.session(python=OLDEST, tags=["ci"])
@@ -151,7 +163,7 @@ def oldest(session: nox.Session) -> None:
         external=True,
     )
     left_out = [f"--ignore=tests/{name}" for name in SAME_EVERYWHERE]
-    _run_covered(session, *left_out, env=LEAST)
+    _run_covered(session, *QUICK, *left_out, env=SMALL)
 
 
 @nox.session(python=NEWEST)

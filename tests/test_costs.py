@@ -624,6 +624,7 @@ def interrupted_at_every_line(change: Callable[[Session], None]) -> Iterator[Ses
         at += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["add_usage", "add_unsettled", "settle", "usage", "failed"])
 def test_costs_change_wholly_or_not_at_all_K3a(name: str) -> None:
     request = Unsettled("openai_chat", "m")

@@ -396,6 +396,7 @@ def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", sorted(APIS))
 @pytest.mark.parametrize(
     "part",

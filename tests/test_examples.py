@@ -225,6 +225,7 @@ def live(server: WireServer) -> dict[str, str]:
 
 # The session of the sweeps starts each as a program; the quick run tries a third of them, and needs
 # no process for each.
+@pytest.mark.slow
 @pytest.mark.scaled
 @pytest.mark.parametrize("case", some_of(CASES, str), ids=str)
 def test_an_example_prints_what_it_promises(case: Case) -> None:
@@ -256,6 +257,7 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return [first, *failures, *between, second, last]
 
 
+@pytest.mark.slow
 @pytest.mark.scaled
 @pytest.mark.parametrize(
     ("case", "answers"),
@@ -284,6 +286,7 @@ def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_a
         assert {request.body["model"] for request in server.requests} == {"a-model"}
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_sqlite_agent_pass() -> None:
     """They are those of an application: run on their own, without anything of this suite."""
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "sqlite_agent")]
@@ -386,6 +389,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys.modules["boto3"], "DEFAULT_SESSION", None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_keys")
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.script not in NEEDS_NO_KEY], ids=str
@@ -400,6 +404,7 @@ def test_without_a_key_live_says_which_one_it_needs(case: Case) -> None:
     assert case.output.startswith(out)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_keys")
 def test_a_host_without_a_key_is_asked_and_what_it_refuses_is_said() -> None:
     with serve([Failure(401, "no key, no answer")]) as server:
@@ -431,6 +436,7 @@ def gate() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_the_approval_gate_stops_on_ctrl_c_and_has_paid_nothing(
     gate: subprocess.Popen[str],
 ) -> None:
@@ -440,6 +446,7 @@ def test_the_approval_gate_stops_on_ctrl_c_and_has_paid_nothing(
     assert "paid" not in out
 
 
+@pytest.mark.slow
 def test_the_approval_gate_rejects_at_the_end_of_its_input(gate: subprocess.Popen[str]) -> None:
     out, err = gate.communicate("", timeout=60)
     assert (gate.returncode, err) == (0, "")
@@ -447,6 +454,7 @@ def test_the_approval_gate_rejects_at_the_end_of_its_input(gate: subprocess.Pope
     assert "ran: paid" not in out
 
 
+@pytest.mark.slow
 def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
     typed = 'e\n{"amount": "many"}\ne\n[90]\ne\n{"amount"\nn\n\n'
     status, out, err = run([str(EXAMPLES / "hooks" / "approval_gate.py")], typed)
@@ -460,6 +468,7 @@ def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_streaming_ui_redraws_a_line_on_a_terminal() -> None:
     terminal, screen = pty.openpty()
     with subprocess.Popen(
@@ -488,6 +497,7 @@ def test_the_streaming_ui_redraws_a_line_on_a_terminal() -> None:
     assert stays == [line for line in case.output.split("\n") if not line.endswith(" ...")]
 
 
+@pytest.mark.slow
 def test_the_streaming_ui_stops_on_ctrl_c() -> None:
     asked, go_on = threading.Event(), threading.Event()
 

@@ -160,6 +160,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], int]]:
     yield lambda: capsys.readouterr().out.count(" fails (")
 
 
+@pytest.mark.slow
 def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     hosts: Hosts, fallback: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,6 +104,7 @@ def test_every_variable_that_an_sdk_reads_is_left_out(maker: str) -> None:
         assert is_of_provider(name), name
 
 
+@pytest.mark.slow
 def test_tests_and_the_programs_that_they_start_find_nothing_of_their_surroundings() -> None:
     read = {
         name

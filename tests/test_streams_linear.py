@@ -60,6 +60,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("kind", LONG)
 def test_ten_times_the_deltas_are_ten_times_the_work_S3(api: str, kind: str) -> None:
@@ -81,6 +82,7 @@ MOST_CALLS = {
 }
 
 
+@pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("way", ["told", "collected"])
 @pytest.mark.parametrize("more", [2000, 20_000])

@@ -290,6 +290,7 @@ def test_every_kind_of_repair_mends_some_rule() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:
     """Counted are calls, not seconds: of the check, and of repairs where every round is broken."""

@@ -235,6 +235,7 @@ class TakesBefore(MemoryStore):
         return claimed
 
 
+@pytest.mark.slow
 def test_with_deliveries_outside_the_transaction_the_harness_reports_losses() -> None:
     """Negative control: what was read is gone when the process dies before its commit."""
 

@@ -276,6 +276,7 @@ def test_the_log_holds_nothing_of_the_providers(form: Form, api: str) -> None:
     assert names(events).index("Completed") < names(events).index("RoundDecoded")
 
 
+@pytest.mark.slow
 def test_long_results_are_cut_and_say_so(form: Form) -> None:
     store, ledger = form.await_(new_store), Ledger()
     long = call("look", "l1", word="é" * 20_000)

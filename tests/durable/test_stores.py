@@ -568,6 +568,7 @@ def test_a_dropped_store_ends_its_thread(tmp_path: Path) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 async def test_what_a_round_writes_does_not_depend_on_the_length_P22(tmp_path: Path) -> None:
     async with SqliteStore(tmp_path / "a.db") as store:
         claim = await open_claim(store)

@@ -130,6 +130,7 @@ async def test_a_cancelled_backoff_and_a_cancelled_wait_for_a_slot_leave_nothing
         assert outcomes(results) == ["ok", "ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_cancelling_at_any_moment_leaves_no_task_and_starts_no_work_and_the_round_commits(
     backend: str, seed: int

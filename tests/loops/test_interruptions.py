@@ -198,6 +198,7 @@ def test_a_callback_that_waits_can_be_cancelled(kind: Any, backend: str) -> None
     check_valid(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("hooked", [False, True])
 def test_cancelling_at_any_moment_leaves_a_session_that_goes_on(

@@ -131,6 +131,7 @@ def some_block() -> ContentBlock:
     )
 
 
+@pytest.mark.slow
 def test_any_answer_stays_within_its_characters_MCP4() -> None:
     for _ in range(1000):
         limits = Limits(max_chars=CHANCE.choice([1, 10, 100, 5000]), max_bytes=100)

@@ -59,6 +59,7 @@ class Work:
         return self.count, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
 def test_composed_schemas_are_read_in_bounded_work(
@@ -128,6 +129,7 @@ def test_copies_of_shared_schemas_are_bounded_in_all(monkeypatch: pytest.MonkeyP
     assert tools(with_bodies(schemas, [refer(0)] * 8 + [{}]), call=Sent()).skipped
 
 
+@pytest.mark.slow
 def test_any_composition_is_read_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(25)
     work = Work(monkeypatch)

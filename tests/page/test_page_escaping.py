@@ -218,6 +218,7 @@ def test_the_page_permits_its_own_script_and_style_and_nothing_else(chat: list[A
     assert text.index("<meta charset") < text.index("Content-Security-Policy")
 
 
+@pytest.mark.slow
 def test_the_same_conversation_gives_the_same_bytes_in_every_process(
     tmp_path: Path, chat: list[Any]
 ) -> None:
@@ -266,12 +267,14 @@ def rounds(count: int) -> list[Any]:
     return messages
 
 
+@pytest.mark.slow
 def test_the_size_of_a_page_grows_with_the_conversation_and_no_faster() -> None:
     small, large = (len(render(rounds(count), api="openai_chat")) for count in (200, 1_600))
     base = len(render([], api="openai_chat"))
     assert (large - base) / (small - base) < 8.5
 
 
+@pytest.mark.slow
 def test_the_work_for_a_page_grows_with_the_conversation_and_no_faster() -> None:
     def work(count: int) -> int:
         messages = rounds(count)

@@ -196,6 +196,7 @@ def test_values_are_compared_as_json_has_them(left: Any, right: Any, same: bool)
     assert json_values.equal(right, left) is same
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit_to_comparing_and_copying() -> None:
     assert json_values.equal(nested(50_000), nested(50_000))
     assert not json_values.equal(nested(50_000), nested(49_999))

@@ -177,6 +177,7 @@ def test_one_of_two_threads_closes_a_round_wherever_the_first_is_stopped_K4(
             check_one_closed(scene, first, second)
 
 
+@pytest.mark.slow
 def test_one_of_two_threads_closes_a_round_wherever_both_are_stopped_K4() -> None:
     most = examples(24)
     for place in places(Scene.commit, "line", most):

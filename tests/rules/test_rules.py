@@ -703,6 +703,7 @@ def test_no_damage_to_a_valid_request_makes_a_check_raise(data: st.DataObject) -
         assert problem.message
 
 
+@pytest.mark.slow
 def test_a_schema_nested_beyond_the_stack_is_walked() -> None:
     schema: Json = {"type": "object", "properties": {}}
     for _ in range(3000):

@@ -115,6 +115,7 @@ SAME: dict[str, Callable[[Json], Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_bound_is_removed_when_it_changes_and_told_PB21(server: WireServer) -> None:
     talk = Talk(server, turns=3)
     for name, edit in CHANGED.items():

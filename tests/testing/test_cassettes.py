@@ -30,6 +30,7 @@ def recorded(
         return talk_sync(model_of(cassette, api, server.url, **options), streamed=streamed)
 
 
+@pytest.mark.slow
 @each("api", APIS)
 def test_a_conversation_is_replayed_without_a_network_whole_and_streamed_V5(
     api: str, tmp_path: Path

@@ -30,6 +30,7 @@ from lutumpy.testing import (
 PAGE = Path(__file__).parent.parent.parent / "docs" / "evals.md"
 
 
+@pytest.mark.slow
 def test_the_programs_of_the_page_print_what_the_page_says() -> None:
     """Each in a process of its own: one of them sets the tracer of its process."""
     if "LUTUMPY_NEED_EVALS" not in os.environ:

@@ -60,6 +60,7 @@ def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*OPTIONS, *options)
 
 
+@pytest.mark.slow
 def test_each_test_has_a_cassette_which_is_recorded_and_replayed(
     pytester: pytest.Pytester, server: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +84,7 @@ def test_each_test_has_a_cassette_which_is_recorded_and_replayed(
     run(pytester, "--cassettes=none").assert_outcomes(passed=1, skipped=3)
 
 
+@pytest.mark.slow
 def test_what_is_left_over_fails_a_test_that_has_passed_and_no_other_V7(
     pytester: pytest.Pytester,
 ) -> None:

@@ -174,6 +174,7 @@ def spent(work: list[int], make: Any, text: str, size: int) -> int:
     return work[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1_000_000], ids=["letters", "pieces", "whole"])
 @each("kind, prefix", product(HOSTILE, PREFIXES))
 def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: int) -> None:
@@ -186,6 +187,7 @@ def test_s3_the_parser_is_linear(work: list[int], kind: str, prefix: str, size: 
     assert whole <= 40 * len(texts[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 1_000_000], ids=["pieces", "whole"])
 def test_s3_every_format_is_linear(work: list[int], size: int) -> None:
     definitions = [ToolDef("a", "", {"type": "object", "properties": {"x": {"type": "string"}}})]

@@ -104,6 +104,7 @@ def check_bounds(detail: str) -> None:
     assert "x" * 300 not in detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DYNAMIC)
 def test_details_of_schemas_are_bounded_C3(what: str) -> None:
     toolset = dynamic_of(DYNAMIC[what])
@@ -184,6 +185,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.slow
 def test_many_missing_names_make_no_copies_of_the_arguments_C3() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True
@@ -244,6 +246,7 @@ def some_value(levels: int = 2) -> Any:
     return {name: some_value(levels - 1) if name in "abc" else 1 for name in names}
 
 
+@pytest.mark.slow
 def test_failures_are_told_of_what_does_not_fit_and_of_nothing_else_C3() -> None:
     failed = 0
     for _ in range(150):

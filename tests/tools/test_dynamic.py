@@ -537,6 +537,7 @@ def test_what_was_rendered_of_a_tool_is_kept_over_new_sets_Y6() -> None:
         assert first.selector(name).spec() is second.selector(name).spec()
 
 
+@pytest.mark.slow
 def test_sets_that_nobody_uses_any_more_are_collected() -> None:
     declared = weather_tool()
 

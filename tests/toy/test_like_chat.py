@@ -213,6 +213,7 @@ def test_its_calls_are_read_where_no_built_in_spelling_sees_any(
     assert mended[1]["tool_calls"] == [{"id": "a", "type": "function", "function": function}]
 
 
+@pytest.mark.slow
 def test_an_installed_package_leaves_a_chat_history_to_chat(tmp_path: Path) -> None:
     info = tmp_path / "like_package-1.0.dist-info"
     info.mkdir()

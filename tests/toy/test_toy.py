@@ -251,6 +251,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
 
 
+@pytest.mark.slow
 def test_an_installed_package_brings_its_api(installed: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lutumpy", "check", "-", "--json"],
@@ -272,6 +273,7 @@ def test_an_installed_package_brings_its_api(installed: dict[str, str]) -> None:
     assert "|toy" in shown.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["check", "-"], ["demo"]])
 def test_a_row_that_cannot_be_loaded_is_named_by_the_command(
     command: list[str], installed: dict[str, str], tmp_path: Path

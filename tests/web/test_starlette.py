@@ -495,6 +495,7 @@ def test_what_the_routes_need_is_said_at_once() -> None:
     assert Desk.__name__ == "Desk"
 
 
+@pytest.mark.slow
 def test_the_encoders_need_no_package_and_the_library_not_them() -> None:
     code = (
         "import sys, lutumpy; assert 'lutumpy.web' not in sys.modules; import lutumpy.web; "

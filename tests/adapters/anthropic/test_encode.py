@@ -865,6 +865,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STEPS, max_size=7), st.sampled_from((None, OLD, NEW, LATEST)))
 def test_whatever_was_committed_is_a_request_that_the_api_takes(

@@ -1,4 +1,4 @@
-"""Every check. `nox` alone checks style and types, and runs the tests on the newest Python beside it.
+"""Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
 everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it may run

@@ -31,6 +31,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROFILES = ("default", "small")
+LEFT_OUT = {"default": "", "small": "not process and not slow"}
+"""What the quick run leaves out, as pytest's `-m` takes it."""
 SECONDS = 300
 """How long the tests of one mutant may take; one that hangs is noticed."""
 
@@ -209,7 +211,8 @@ def main() -> int:
     if options.here:
         tried = [m for module in options.modules for m in mutants(ROOT / module, options.most)]
         plugin = Mutants(tried)
-        pytest.main(["-q", "-p", "no:cacheprovider", *options.tests], plugins=[plugin])
+        marks = LEFT_OUT[os.environ["LUTUMPY_PROFILE"]]
+        pytest.main(["-q", "-p", "no:cacheprovider", "-m", marks, *options.tests], plugins=[plugin])
         print("\n" + json.dumps(plugin.noticed))
         return 0
     results = {profile: noticed(profile, options) for profile in PROFILES}

@@ -23,9 +23,10 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 WHOLE = "3.13"  # the newest on which every extra and every tool of the checks was tried
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
-# A third of the time tests wait for servers and programs of their own: three workers keep two cores
-# busy. By `worksteal` each has most of a module's tests.
-SPREAD = ["-n", str(max(2, 3 * (os.cpu_count() or 1) // 2)), "--dist", "worksteal"]
+# By `worksteal` each worker has most of a module's tests.
+SPREAD = ["-n", "logical", "--dist", "worksteal"]
+# Tests that start programs wait for them a third of the time: three workers keep two cores busy.
+SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
@@ -139,7 +140,7 @@ def tests(session: nox.Session) -> None:
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
     _install(session, "test")
-    options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
+    options = [*SPREAD_MORE, "-m", "sweep or scaled or process or slow", *session.posargs]
     session.run("python", "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 

@@ -232,6 +232,7 @@ def test_calls_of_unknown_outcome_are_listed(run: Run, agent: Agent) -> None:
     assert (found["scope"], found["call_id"], found["tool"]) == (SCOPE, "c9", "wipe")
 
 
+@pytest.mark.slow
 def test_what_is_next_is_printed(run: Run, agent: Agent) -> None:
     ended = run("rounds", "next", agent.path)
     assert (ended.code, ended.out) == (1, "")

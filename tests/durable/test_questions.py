@@ -394,6 +394,7 @@ def test_a_call_with_a_question_can_be_withdrawn_LR15(make: Any) -> None:
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 def test_a_state_alone_is_polled_in_the_end_LR29() -> None:
     async def scenario() -> None:
         store, server = await new_store(), Asking(*[asks("busy") for _ in range(11)])

@@ -145,6 +145,7 @@ def test_states_of_a_server_that_lost_its_key_are_too_old_LR28() -> None:
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 def test_an_expired_state_is_too_old_and_the_call_is_not_begun_anew_LR28() -> None:
     async def scenario() -> None:
         hotel, store = Hotel(), await new_store()
@@ -161,6 +162,7 @@ def test_an_expired_state_is_too_old_and_the_call_is_not_begun_anew_LR28() -> No
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 def test_over_http_the_name_of_a_request_about_a_task_is_its_id_LR32() -> None:
     async def scenario() -> None:
         hotel, farm, store = Hotel(), Farm(interval_ms=3000), await new_store()

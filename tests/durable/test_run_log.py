@@ -304,6 +304,7 @@ def test_events_of_other_releases_are_loaded_as_far_as_they_go() -> None:
 # --- followers ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_follower_until_the_end_goes_on_while_somebody_goes_on(
     make: Callable[[], Any],
 ) -> None:

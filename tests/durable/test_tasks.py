@@ -186,6 +186,7 @@ def test_a_task_that_nobody_knows_any_more_is_of_unknown_outcome_LR34(late: str)
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_clock")
 def test_past_its_ttl_a_task_is_asked_a_last_time_LR34() -> None:
     async def scenario() -> None:

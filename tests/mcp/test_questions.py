@@ -246,6 +246,7 @@ async def test_callbacks_of_the_sdks_client_are_asked_where_there_is_no_handler_
     assert "can't give" in str(ran.content)
 
 
+@pytest.mark.slow
 async def test_a_state_alone_is_sent_back_ten_times_LR29() -> None:
     waits = [InputRequiredResult(request_state=f"state {n}") for n in range(10)]
     server = Asking(*waits)

@@ -152,6 +152,7 @@ async def test_what_is_not_base64_becomes_a_sentence_MCP4(data: str) -> None:
     assert text == "[image of the type image/png was left out: it is not base64]"
 
 
+@pytest.mark.slow
 async def test_an_answer_that_asks_for_input_says_that_the_tool_may_have_run_LR27_MCP6() -> None:
     text, status = await answered(InputRequiredResult(request_state="later"))
     assert status == "error"

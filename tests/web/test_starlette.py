@@ -406,6 +406,7 @@ async def test_a_run_whose_process_is_gone_goes_on_where_it_is_watched_W11() -> 
         assert client.message["parts"][-1]["text"] == "Third."
 
 
+@pytest.mark.slow
 async def test_nobody_goes_on_with_a_run_that_is_stopped_or_watched_no_more_W19() -> None:
     store = MemoryStore()
     async with serving(store, script=PLAIN) as site:

@@ -8,7 +8,7 @@
 through `examples`; one that goes over a long list takes it through `some_of`, or has the mark
 `sweep` if each case is a test. `nox` runs the small profile, and the session `sweeps` every example
 and case that it leaves out, what starts many processes, and what has the mark `slow`: a test that
-takes a core more than a third of a second, or waits for more than one. They are a fiftieth of the
+takes a core more than a fifth of a second, or waits for more than one. They are a fiftieth of the
 tests, and were a third of the time.
 """
 

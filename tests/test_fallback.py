@@ -197,6 +197,7 @@ def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     assert failed > 8
 
 
+@pytest.mark.slow
 def test_back_at_a_host_each_request_begins_with_its_last_one(
     hosts: Hosts, fallback: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

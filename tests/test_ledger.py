@@ -385,6 +385,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 def test_the_careful_way_drops_exactly_what_the_vendor_would_PB8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -290,6 +290,7 @@ class Slow(ScriptedModel):
         return super().respond_sync(*arguments)
 
 
+@pytest.mark.slow
 async def test_a_hundred_tasks_pass_one_budget_by_what_is_under_way_at_most_B5() -> None:
     model = Slow(200)
     budget = Budget(usd="0.1", prices=ROUND)  # 50 answers

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import anyio
+import pytest
 import uvicorn
 from durable_toolkit import Model
 from mcp.server.mcpserver import MCPServer

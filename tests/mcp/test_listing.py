@@ -227,6 +227,7 @@ async def test_a_pattern_that_backtracks_is_matched_in_linear_time() -> None:
             source.toolset.parse(ToolMetadata("c", "t", '{"a": "' + "a" * 5000 + '!"}'))
 
 
+@pytest.mark.slow
 async def test_a_schema_of_a_megabyte_is_offered_as_it_is() -> None:
     schema = {
         "type": "object",

@@ -78,6 +78,7 @@ def test_composed_schemas_are_read_in_bounded_work(
         assert max(counts) < 60_000
 
 
+@pytest.mark.slow
 def test_operations_that_share_schemas_do_not_read_them_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -129,6 +129,7 @@ def test_what_is_bound_is_removed_when_it_changes_and_told_PB21(server: WireServ
     ]
 
 
+@pytest.mark.slow
 def test_reasoning_is_bound_from_the_version_on_that_binds_it_PB21(server: WireServer) -> None:
     talk = Talk(server, FREE, turns=1)
     assert talk.removed(talk.edited(CHANGED["a tool more"])) == []

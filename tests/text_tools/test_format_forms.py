@@ -94,6 +94,7 @@ def test_results_are_written_as_the_template_of_the_model_does_it_T6(name: str) 
     assert after_results(name, ["high", "low"])[1] == RESULTS[name]
 
 
+@pytest.mark.slow
 def test_every_format_lists_the_tools_tells_of_the_results_and_says_where_it_is_from_T6() -> None:
     for one in text_formats():
         assert one.source, one.name

@@ -194,6 +194,7 @@ def test_many_missing_names_make_no_copies_of_the_arguments_C3() -> None:
     assert megabytes < 300  # gigabytes, if each missing name had a copy
 
 
+@pytest.mark.slow
 def test_patterns_for_many_properties_are_not_counted_one_by_one_C3() -> None:
     patterns = {f"^k{number}": {"type": "integer"} for number in range(300)}
     toolset = Toolset.of(

@@ -337,6 +337,7 @@ ANY_JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(TEXTS, ANY_JSON, max_size=5),
     st.lists(ANY_JSON.map(json.dumps) | st.text(max_size=10), max_size=4),

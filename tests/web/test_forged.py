@@ -281,6 +281,7 @@ def paid_of(ledger: Ledger) -> list[Any]:
     return [amount for name, amount in ledger.ran if name == "pay"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(requests(), min_size=1, max_size=5))
 def test_no_call_runs_that_was_not_planned_and_decided_W14_W15_W16_W17(bodies: Any) -> None:

@@ -18,7 +18,7 @@ from google import genai
 from openai import AsyncOpenAI, OpenAI
 
 from lutumpy import Finished, NeedsTools, Session, Toolset, tool, tool_fn
-from lutumpy.apis import Api
+from lutumpy.models import Api
 from lutumpy.testing import Call, Cassette, Reply
 
 __all__ = ["QUESTION", "SCRIPT", "Atlas", "model_of", "no_network", "talk", "talk_sync"]

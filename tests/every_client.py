@@ -15,7 +15,7 @@ from google import genai
 from google.genai import types
 from openai import AsyncOpenAI, OpenAI
 
-from lutumpy.apis import Api
+from lutumpy.models import Api
 
 __all__ = ["MODELS", "bedrock_client", "gemini_client", "model_at", "sync_model_at"]
 

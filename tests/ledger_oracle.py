@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import AdapterError, AssistantTurn, Transcript
-from lutumpy.adapters.request_record import RequestRecord
-from lutumpy.adapters.sdk_body import body_dict
 from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.adapters.writing import RequestRecord, body_dict
 from lutumpy.apis import serving
 from lutumpy.models import ToolOffering, TurnOptions
 from lutumpy.testing import Failure, Reply

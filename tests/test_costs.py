@@ -20,6 +20,7 @@ from lutumpy import (
     AdapterError,
     AssistantTurn,
     FilePart,
+    FoundTool,
     ImagePart,
     NeedsTools,
     RawPart,
@@ -34,10 +35,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.found_tool import FoundTool
-from lutumpy.core.items import ResultBlock, ToolResults
-from lutumpy.costs import costs_nothing, estimate_of
-from lutumpy.models import Unsettled
+from lutumpy.models import ResultBlock, ToolResults, Unsettled, costs_nothing, estimate_of
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream, serve
 from lutumpy.text_tools import TextTools
 

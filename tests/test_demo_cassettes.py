@@ -20,10 +20,11 @@ from cassette_toolkit import model_of, no_network
 from every_api import APIS
 
 from lutumpy import Finished, NeedsTools, Session
-from lutumpy.apis import Api, serving
+from lutumpy.apis import serving
 from lutumpy.cli import main
 from lutumpy.demo import QUESTION, SCRIPT, SYSTEM, execute
 from lutumpy.demo.shop import _HelpDesk as HelpDesk
+from lutumpy.models import Api
 from lutumpy.testing import (
     Cassette,
     called,

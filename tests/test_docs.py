@@ -276,6 +276,32 @@ def public_names() -> set[str]:
     return {*homes.values()}
 
 
+@pytest.mark.slow
+def test_a_test_imports_a_public_name_from_where_it_is_public() -> None:
+    """So that the tests show how much of the library its public doors reach."""
+    public = {module: importlib.import_module(module) for module in public_modules()}
+    homes = {
+        (name, id(getattr(module, name))): home
+        for home, module in public.items()
+        for name in module.__all__
+    }
+    found: list[str] = []
+    for file in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+                "lutumpy."
+            ):
+                continue
+            if node.module is None or node.module in public or file.parent.name == "benchmarks":
+                continue
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                home = homes.get((alias.name, id(getattr(module, alias.name, None))))
+                if home is not None:
+                    found.append(f"{file.name}:{node.lineno}: {alias.name} is in {home}")
+    assert found == []
+
+
 def test_the_reference_has_every_public_name_once() -> None:
     listed = [
         name

@@ -37,7 +37,7 @@ from lutumpy import (
 from lutumpy.errors import LutumpyError
 from lutumpy.rounds.signing import seal
 from lutumpy.testing import Call, Reply, ScriptedModel
-from lutumpy.tool_doctor.lock import Lock
+from lutumpy.tool_doctor import Lock
 
 MARK = "@@MARK@@"
 TEXTS = [

@@ -32,10 +32,9 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.anthropic import request as anthropic_request
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.gemini import Gemini
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk_body import body_dict
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
+from lutumpy.adapters.writing import body_dict
 from lutumpy.models import TurnOptions
-from lutumpy.rules.host_facts import facts_of
 from lutumpy.testing import Call, Failure, Reply
 
 Json = dict[str, Any]

@@ -16,7 +16,8 @@ from every_api import APIS, CHECKS, messages_of
 from every_client import model_at, sync_model_at
 
 from lutumpy import Finished, ImagePart, NeedsTools, Session, TextPart, Toolset, tool, tool_fn
-from lutumpy.apis import Api, serving
+from lutumpy.apis import serving
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, WireServer, serve
 
 PNG = ImagePart(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")

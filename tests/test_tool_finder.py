@@ -39,12 +39,11 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.apis import Api
 from lutumpy.doctor import check_messages
 from lutumpy.execution import Dispatcher
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops import run_tools
-from lutumpy.models import Model
+from lutumpy.models import Api, Model
 from lutumpy.rules.anthropic import messages as anthropic_rules
 from lutumpy.rules.openai.chat import messages as chat_rules
 from lutumpy.rules.openai.responses import items as responses_rules

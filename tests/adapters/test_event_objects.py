@@ -18,7 +18,7 @@ from openai.types.responses import ResponseStreamEvent
 from lutumpy import AssistantTurn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.writing import event_object
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

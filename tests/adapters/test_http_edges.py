@@ -11,9 +11,8 @@ import pytest
 from lutumpy import AdapterError, Session
 from lutumpy.adapters.http_lines import LineSplitter
 from lutumpy.adapters.http_retries import Retries
-from lutumpy.adapters.http_transport import HttpTransport
 from lutumpy.adapters.ollama import OllamaChat
-from lutumpy.adapters.writing import HttpModel
+from lutumpy.adapters.writing import HttpModel, HttpTransport
 
 httpx2 = pytest.importorskip("httpx2")
 

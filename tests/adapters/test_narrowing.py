@@ -15,9 +15,8 @@ from pydantic import BaseModel
 from lutumpy import NeedsTools, Session, ToolAvailability, ToolRequirement, Toolset, tool, tool_fn
 from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.ollama import OllamaChat
-from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.adapters.openai import HostFacts, OpenAIChat, facts_of
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
-from lutumpy.rules.host_facts import HostFacts, facts_of
 from lutumpy.rules.openai.models import is_known
 from lutumpy.testing import Reply
 

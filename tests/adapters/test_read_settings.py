@@ -16,9 +16,8 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.ollama import OllamaChat
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
 from lutumpy.core.turn_settings import in_force_after
-from lutumpy.rules.host_facts import facts_of
 from lutumpy.testing import Call, Reply
 
 Json = dict[str, Any]

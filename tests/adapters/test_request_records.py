@@ -12,8 +12,8 @@ from every_api import ADAPTERS, APIS
 
 from lutumpy import AdapterError, Session, ToolAvailability, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import facts_of
 from lutumpy.models import ToolOffering, TurnSettings
-from lutumpy.rules.host_facts import facts_of
 from lutumpy.testing import Failure, Reply, ScriptedModel, WireServer, render, serve
 
 FABLE = "claude-fable-5-2"

@@ -21,10 +21,10 @@ from openai.types.chat import ChatCompletion
 from lutumpy import AssistantTurn, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.provider_errors import adapter_error, error_body
-from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.provider_errors import adapter_error
 from lutumpy.adapters.sdk_body import join_body
 from lutumpy.adapters.transport import SdkTransport
+from lutumpy.adapters.writing import error_body, reply_object
 from lutumpy.errors import AdapterError
 from lutumpy.models import ToolOffering, ToolSpec, TurnOptions
 

@@ -18,8 +18,8 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAI
 from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.adapters.openai.chat.stream import ChatStreamDecoder
-from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.transport import SdkTransport
+from lutumpy.adapters.writing import event_object
 from lutumpy.errors import AdapterError
 from lutumpy.models import TurnOptions
 from lutumpy.testing import Reply, render_stream

@@ -6,9 +6,7 @@ The module is tried itself, since no API shows what it keeps before the next cha
 from __future__ import annotations
 
 from lutumpy.adapters.settings_keeper import SettingsKeeper
-from lutumpy.core.items import Verbatim
-from lutumpy.core.turn_settings import TurnSettings
-from lutumpy.models import AssistantTurn, Message, TextPart
+from lutumpy.models import AssistantTurn, Message, TextPart, TurnSettings, Verbatim
 
 
 def turn_with(effort: str) -> AssistantTurn:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lutumpy import FoundTool, InvalidToolConstraints, TextPart
+from lutumpy import AssistantTurn, FoundTool, InvalidToolConstraints, TextPart
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.anthropic.offer import check_callers, check_deferred
 from lutumpy.adapters.openai.responses.tool_search import (
@@ -16,9 +16,8 @@ from lutumpy.adapters.openai.responses.tool_search import (
     loaded_names,
     search_tool,
 )
-from lutumpy.core.items import AssistantTurn, CallBlock, ResultBlock
-from lutumpy.core.tool_specs import SEARCH_CALL
-from lutumpy.models import ToolOffering, ToolSpec
+from lutumpy.adapters.writing import SEARCH_CALL
+from lutumpy.models import CallBlock, ResultBlock, ToolOffering, ToolSpec
 from lutumpy.rounds.searches import name_search, name_searches
 
 CLAUDE = "anthropic_messages"

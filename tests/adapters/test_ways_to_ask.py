@@ -16,8 +16,7 @@ from lutumpy import NeedsTools, Session, ToolAvailability, Toolset, Transcript, 
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.gemini import Gemini
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.rules.host_facts import facts_of
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
 from lutumpy.testing import Call, Reply, ScriptedModel, render
 
 Json = dict[str, Any]

@@ -12,16 +12,16 @@ from lutumpy import (
     ImagePart,
     Session,
     TextPart,
+    Toolset,
     TranscriptError,
     histories,
     tool,
     tool_fn,
 )
+from lutumpy.adapters.writing import sendable
 from lutumpy.apis import api_names
-from lutumpy.core.parts import sendable
 from lutumpy.errors import Problem
 from lutumpy.testing import Call, Reply, ScriptedModel
-from lutumpy.toolset import Toolset
 
 
 @tool_fn

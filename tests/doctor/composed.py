@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lutumpy.apis import serving
-from lutumpy.doctor.catalogue import Row, repairs_of
+from lutumpy.doctor.catalogue import repairs_of
+from lutumpy.doctor.writing import Row
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Json = dict[str, Any]

@@ -13,11 +13,20 @@ from composed import APIS, said
 from lutumpy.apis import ApiRow, add_api, remove_api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.catalogue import StageRow
-from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.mending import drop_entry, placed
-from lutumpy.doctor.pieces import Call, Piece, Result, Text
-from lutumpy.doctor.spelling import Json, PartReader, ReadContent, ResultReader, Spelling
+from lutumpy.doctor.mending import placed
+from lutumpy.doctor.spelling import PartReader, ResultReader
+from lutumpy.doctor.writing import (
+    Call,
+    Editor,
+    Json,
+    Piece,
+    ReadContent,
+    Result,
+    Spelling,
+    Text,
+    conversion_to,
+    drop_entry,
+)
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import HistoryContext, RequestShape
 

@@ -9,17 +9,9 @@ from pathlib import Path
 import pytest
 
 from lutumpy.apis import serving
-from lutumpy.doctor.catalogue import (
-    KINDS,
-    Mending,
-    Row,
-    all_at_once,
-    one_by_one,
-    repairs_of,
-    rows_of,
-    stages_of,
-)
-from lutumpy.rules.catalogue import Rule, rules_by_id
+from lutumpy.doctor.catalogue import KINDS, repairs_of
+from lutumpy.doctor.writing import Mending, Row, all_at_once, one_by_one, rows_of, stages_of
+from lutumpy.rules.writing import Rule, rules_by_id
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor.md"

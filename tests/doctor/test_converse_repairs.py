@@ -12,13 +12,13 @@ from composed import PNG
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.bedrock import messages
 from lutumpy.doctor.bedrock.spelling import ConverseSpelling
-from lutumpy.doctor.block_order import (
+from lutumpy.doctor.writing import (
+    INTERRUPTED,
+    Editor,
     mend_calls_last_of,
     mend_order_of,
     mend_reasoning_first_of,
 )
-from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.bedrock.catalogue import is_vendor_only
 from lutumpy.rules.bedrock.wire import WIRE

@@ -10,10 +10,10 @@ from composed import PNG, Json
 from test_repairs import mended
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.gemini import calls, contents, order
 from lutumpy.doctor.gemini.spelling import SPELLING
-from lutumpy.doctor.pieces import Media, Opaque, Text
+from lutumpy.doctor.pieces import Opaque
+from lutumpy.doctor.writing import Editor, Media, Text
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 

@@ -11,12 +11,13 @@ from test_mixed import IMAGE, IMAGE_URL, PDF, TEXT, call, said, use
 from test_mutations import Client
 from test_repairs import MORE, USER, Json, mended, output, result
 
-from lutumpy.apis import Api
 from lutumpy.doctor import check_messages, propose_repairs
 from lutumpy.errors import Problem
-from lutumpy.rules.media import data_type, image_type, type_of_bytes
+from lutumpy.models import Api
+from lutumpy.rules.media import data_type
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses
+from lutumpy.rules.writing import image_type, type_of_bytes
 from lutumpy.testing import serve
 
 WORDS = "aGVsbG8="  # hello

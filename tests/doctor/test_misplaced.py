@@ -14,13 +14,12 @@ import pytest
 
 from lutumpy.doctor import check_messages, propose_repairs
 from lutumpy.doctor.anthropic import blocks, messages
-from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.openai import media
 from lutumpy.doctor.openai.chat import calls
 from lutumpy.doctor.openai.chat import messages as chat_messages
 from lutumpy.doctor.openai.responses import ids, order, reasoning
-from lutumpy.doctor.pieces import Media, Opaque
-from lutumpy.doctor.spelling import Spelling
+from lutumpy.doctor.pieces import Opaque
+from lutumpy.doctor.writing import Editor, Media, Spelling
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.catalogue import is_vendor_only
 from lutumpy.rules.openai.responses.law import check_request, check_tools

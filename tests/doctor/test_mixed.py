@@ -15,10 +15,9 @@ from profiles import examples
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
-from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.spelling import FAILED
-from lutumpy.doctor.wording import as_text
+from lutumpy.doctor.writing import FAILED, as_text
+from lutumpy.models import Api
 from lutumpy.testing import serve
 
 DIRECTIONS = [(other, api) for api in APIS for other in APIS if api != other]

@@ -15,10 +15,10 @@ from each_case import each
 
 from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.adapters.openai import HostFacts, OpenAIChat, OpenAIResponses
 from lutumpy.doctor import Problem, Repair, apply_repairs, check_messages, propose_repairs
 from lutumpy.models import TurnOrigin
-from lutumpy.rules.host_facts import HOST_FACTS, HostFacts
+from lutumpy.rules.host_facts import HOST_FACTS
 
 Json = dict[str, Any]
 CHAT, RESPONSES, MESSAGES = "openai_chat", "openai_responses", "anthropic_messages"

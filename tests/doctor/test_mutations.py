@@ -16,8 +16,8 @@ from composed import APIS, KEYS, History, composed, recorded
 from mutations import MUTATIONS, THOROUGH
 from profiles import examples
 
-from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.models import Api
 from lutumpy.testing import WireServer, serve
 
 PLACES = 6

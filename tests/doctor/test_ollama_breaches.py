@@ -14,8 +14,8 @@ from lutumpy import InvalidToolConstraints, LutumpyError, RawPart, Transcript, T
 from lutumpy.adapters.ollama import OllamaChat
 from lutumpy.apis import serving
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.ollama.spelling import SPELLING
+from lutumpy.doctor.writing import reader_for
 from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.rules.ollama.law import read_tool
 from lutumpy.rules.ollama.parts import check_part

@@ -16,7 +16,6 @@ from mutations import MUTATIONS
 from profiles import examples
 
 from lutumpy import TranscriptError
-from lutumpy.apis import Api
 from lutumpy.doctor import (
     Problem,
     Repair,
@@ -27,6 +26,7 @@ from lutumpy.doctor import (
 )
 from lutumpy.doctor.catalogue import KINDS
 from lutumpy.doctor.json_patch import apply_operations
+from lutumpy.models import Api
 from lutumpy.plain.pointer import tokens
 from lutumpy.rules.paths import path_of
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lutumpy import TranscriptError
-from lutumpy.apis import Api
 from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.doctor.writing import INTERRUPTED
+from lutumpy.models import Api
 from lutumpy.plain import json_values
 
 Json = dict[str, Any]

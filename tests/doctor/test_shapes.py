@@ -24,9 +24,9 @@ from test_repairs import (
     user,
 )
 
-from lutumpy.apis import Api
 from lutumpy.doctor import check_messages
-from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.doctor.writing import INTERRUPTED
+from lutumpy.models import Api
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS
 from lutumpy.rules.openai.responses.limits import MAX_OUTPUT
 

@@ -45,7 +45,6 @@ from lutumpy.durable import (
 )
 from lutumpy.durable.dbos import _check_sqlite, _in_thread
 from lutumpy.durable.engines import (
-    as_execution_result,
     check_dispatch,
     engine_id,
     lost,
@@ -54,7 +53,13 @@ from lutumpy.durable.engines import (
     run_on_engine,
 )
 from lutumpy.durable.temporal import make_order
-from lutumpy.execution import Dispatcher, ExecutionResult, ToolExecutor, run_ticket
+from lutumpy.execution import (
+    Dispatcher,
+    ExecutionResult,
+    ToolExecutor,
+    as_execution_result,
+    run_ticket,
+)
 
 SCRIPT = [calls(LOOK, CHARGE, SAVE), ANSWER]
 TICKET = CallTicket(

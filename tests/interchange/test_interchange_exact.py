@@ -33,9 +33,8 @@ from profiles import examples
 from lutumpy import AssistantTurn, Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.core.items import Verbatim
 from lutumpy.doctor import check_messages
-from lutumpy.models import CallBlock, Message, OpaqueBlock, ToolResults
+from lutumpy.models import CallBlock, Message, OpaqueBlock, ToolResults, Verbatim
 from lutumpy.testing import Reply, ScriptedModel
 
 Json = Any

@@ -20,9 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy.apis import Api, api_names
+from lutumpy.apis import api_names
 from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
+from lutumpy.models import Api
 from lutumpy.page import render, write
 from lutumpy.page.text import shown
 

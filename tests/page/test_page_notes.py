@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from lutumpy import NeedsTools, Reject, RunNormally, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.apis import Api, api_names
+from lutumpy.apis import api_names
 from lutumpy.doctor import check_messages, propose_repairs
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.errors import Problem
+from lutumpy.models import Api
 from lutumpy.page import render
 from lutumpy.page.positions import Origins
 from lutumpy.plain.pointer import tokens

@@ -15,8 +15,7 @@ from openai.types.chat import ChatCompletionMessage
 from lutumpy import AssistantTurn, FilePart, ImagePart, RawPart, Session, Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.apis import Api
-from lutumpy.models import ReasoningBlock, RefusalBlock, ResultBlock, ToolResults
+from lutumpy.models import Api, ReasoningBlock, RefusalBlock, ResultBlock, ToolResults
 from lutumpy.page import render
 from lutumpy.page.readers import read_messages, read_transcript
 from lutumpy.page.text import LIMIT

@@ -27,9 +27,9 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.costs import estimate_of
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools_sync
+from lutumpy.models import estimate_of
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.openai.chat import messages as chat
 from lutumpy.rules.openai.responses import items as responses

@@ -14,7 +14,7 @@ import pytest
 from counting import calls_made
 from each_case import each
 
-from lutumpy.doctor import check_messages
+from lutumpy.doctor import check_messages, is_compatible
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini import limits
 from lutumpy.rules.gemini.catalogue import RULES
@@ -30,7 +30,6 @@ from lutumpy.rules.gemini.law import (
 from lutumpy.rules.gemini.messages import check_request
 from lutumpy.rules.gemini.models import generation, is_misspelled, signs_calls
 from lutumpy.rules.gemini.tool_settings import TOOL_SETTINGS
-from lutumpy.rules.hosts import is_compatible
 
 FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
 API = "gemini_generate_content"

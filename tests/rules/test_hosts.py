@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lutumpy.apis import Api
 from lutumpy.doctor import apply_repairs, check_messages, host_name, is_compatible, propose_repairs
+from lutumpy.models import Api
 from lutumpy.rules.anthropic import messages as anthropic
 from lutumpy.rules.host_facts import HOST_FACTS
 

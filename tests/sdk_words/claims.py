@@ -13,7 +13,8 @@ from sdk_words.words import Row, Word
 from lutumpy import AssistantTurn, Transcript
 from lutumpy.adapters.bedrock.errors import event_error
 from lutumpy.adapters.gemini.errors import sdk_error as gemini_error
-from lutumpy.adapters.provider_errors import adapter_error, error_body, is_sdk_error
+from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error
+from lutumpy.adapters.writing import error_body
 from lutumpy.apis import serving
 from lutumpy.errors import AdapterError, LutumpyError
 from lutumpy.models import (

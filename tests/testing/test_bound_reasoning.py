@@ -14,8 +14,7 @@ import botocore.exceptions
 import openai
 import pytest
 
-from lutumpy.testing import Call, Reply
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import Call, Reply, WireServer, serve
 
 Json = dict[str, Any]
 BINDS = "gpt-6.2-astra"

@@ -12,8 +12,7 @@ import anthropic
 import pytest
 
 from lutumpy.rules.anthropic.models import BINDING_CONTROLS, TOOL_CHANGES
-from lutumpy.testing import Call, Reply
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import Call, Reply, WireServer, serve
 
 Json = dict[str, Any]
 ENFORCED = "claude-fable-5-2"

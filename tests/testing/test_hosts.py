@@ -9,8 +9,7 @@ import anthropic
 import openai
 import pytest
 
-from lutumpy.testing import Call, Reply
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.testing import Call, Reply, WireServer, serve
 
 Json = dict[str, Any]
 TOOL: Json = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}

@@ -9,7 +9,7 @@ from every_api import APIS
 from every_client import sync_model_at
 
 from lutumpy import NeedsTools, Session, Toolset, tool, tool_fn
-from lutumpy.apis import Api
+from lutumpy.models import Api
 from lutumpy.testing import Call, Reply, serve
 
 CACHING = [api for api in APIS if api != "ollama_chat"]  # which tells nothing of a cache

@@ -27,7 +27,7 @@ from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import class_name, safe_repr, safe_str
 from lutumpy.testing import Call, Reply, ScriptedModel
-from lutumpy.tools.failures import failure_text, is_for_the_model
+from lutumpy.tools import failure_text, is_for_the_model
 
 
 class Broken(ValueError):

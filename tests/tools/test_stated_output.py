@@ -6,8 +6,7 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from lutumpy import DeclarationError, ToolInput, tool, tool_input
-from lutumpy.toolset import Toolset
+from lutumpy import DeclarationError, ToolInput, Toolset, tool, tool_input
 
 T = TypeVar("T")
 

@@ -12,9 +12,17 @@ from typing import Any, ClassVar
 
 from lutumpy import AssistantTurn, Transcript, TranscriptError
 from lutumpy.apis import ApiRow
-from lutumpy.doctor.conversion import conversion_to
-from lutumpy.doctor.pieces import Call, Piece, Result, Text
-from lutumpy.doctor.spelling import Json, PartReader, ReadContent, ResultReader, Spelling
+from lutumpy.doctor.spelling import PartReader, ResultReader
+from lutumpy.doctor.writing import (
+    Call,
+    Json,
+    Piece,
+    ReadContent,
+    Result,
+    Spelling,
+    Text,
+    conversion_to,
+)
 from lutumpy.errors import Problem
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs
 

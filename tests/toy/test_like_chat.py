@@ -26,8 +26,7 @@ from lutumpy import Session, Transcript, TranscriptError
 from lutumpy.apis import add_api, remove_api
 from lutumpy.cli.documents import DocumentError, Place, open_document
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
-from lutumpy.doctor.pieces import Call, Piece
-from lutumpy.doctor.wording import INTERRUPTED
+from lutumpy.doctor.writing import INTERRUPTED, Call, Piece
 from lutumpy.page.readers import read_messages
 from lutumpy.page.usage import usage_of
 

@@ -5,8 +5,7 @@ whatever they take: each of these calls is right.
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from lutumpy.testing import Failure, Reply, ScriptedModel
-from lutumpy.testing.wire import serve
+from lutumpy.testing import Failure, Reply, ScriptedModel, serve
 from lutumpy.toolclad import load_manifests
 
 

@@ -24,9 +24,9 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import facts_of
 from lutumpy.core.turn_settings import in_force_after
 from lutumpy.models import OnPrefixChange
-from lutumpy.rules.host_facts import facts_of
 from lutumpy.testing import Reply, ScriptedModel, serve
 
 FABLE = "claude-fable-5-1"

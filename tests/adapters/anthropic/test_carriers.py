@@ -21,9 +21,9 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import HostFacts, facts_of
 from lutumpy.doctor import check_messages
 from lutumpy.models import PrefixReport
-from lutumpy.rules.host_facts import HostFacts, facts_of
 
 FABLE = "claude-fable-5-1"
 VENDOR = facts_of("api.anthropic.com")

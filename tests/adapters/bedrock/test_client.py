@@ -16,10 +16,9 @@ from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.bedrock.errors import sdk_error
-from lutumpy.core.model import TurnOptions
 from lutumpy.errors import AdapterError
-from lutumpy.testing import Call, Failure, Reply
-from lutumpy.testing.wire import WireServer, serve
+from lutumpy.models import TurnOptions
+from lutumpy.testing import Call, Failure, Reply, WireServer, serve
 
 NOVA = "amazon.nova-micro-v1:0"
 REPLY = Reply("I look.", calls=[Call("weather", {"city": "Oslo"})], reasoning="Hm.", usage=(11, 7))

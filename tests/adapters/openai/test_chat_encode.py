@@ -12,8 +12,8 @@ from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.adapters.openai.chat.encode import ChatEncoder
 from lutumpy.adapters.openai.chat.request import chat_fields
-from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import join_body
+from lutumpy.adapters.writing import RequestRecord
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, TranscriptError
 from lutumpy.models import (
     CallBlock,

@@ -10,7 +10,8 @@ import pytest
 from lutumpy import Transcript
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
-from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
+from lutumpy.adapters.sdk_model import SdkModel
+from lutumpy.adapters.writing import RequestDefaults
 
 ADAPTERS = [OpenAIChat, OpenAIResponses, AnthropicMessages]
 

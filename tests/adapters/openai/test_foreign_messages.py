@@ -4,10 +4,10 @@ holds no message without anything in it.
 
 from __future__ import annotations
 
+from lutumpy.adapters.openai import facts_of
 from lutumpy.adapters.openai.chat.elsewhere import fit_message
 from lutumpy.adapters.openai.responses.carriers import ResponsesSpelling
 from lutumpy.adapters.openai.responses.encode import NO_CARRIERS
-from lutumpy.rules.host_facts import facts_of
 
 
 def test_a_message_without_anything_keeps_a_text_OR2() -> None:

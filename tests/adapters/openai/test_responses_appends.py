@@ -12,9 +12,8 @@ from typing import Any
 import openai
 
 from lutumpy import Finished, NeedsTools, Session, ToolAvailability, Toolset, tool, tool_fn
-from lutumpy.adapters.openai import OpenAIResponses
+from lutumpy.adapters.openai import HostFacts, OpenAIResponses, facts_of
 from lutumpy.models import OutputSpec, PrefixReport
-from lutumpy.rules.host_facts import HostFacts, facts_of
 from lutumpy.testing import Call, Reply, WireServer, serve
 
 ASTRA = "gpt-6.2-astra"

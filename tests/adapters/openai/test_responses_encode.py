@@ -12,8 +12,8 @@ from lutumpy import AssistantTurn, FilePart, ImagePart, TextPart, Transcript
 from lutumpy.adapters.openai import OpenAIResponses
 from lutumpy.adapters.openai.responses.encode import ResponsesEncoder
 from lutumpy.adapters.openai.responses.request import responses_fields
-from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import join_body
+from lutumpy.adapters.writing import RequestRecord
 from lutumpy.errors import TranscriptError
 from lutumpy.models import (
     CallBlock,

@@ -5,7 +5,7 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
 from lutumpy.adapters.anthropic.containers import with_container_named
@@ -118,29 +118,11 @@ def request_fields(
         beginning = _bound_beginning(offered + beside, encoder)
         encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     listed = offered
-    free: FreeBreakpoints | None = None
-    if cache is not None:
-        own_marks = own_breakpoints(declared) if b'"cache_control"' in offered else ()
-        free = FreeBreakpoints(extra, encoder.breakpoints, own_marks)
     at_message = at_system = None
-    # The longest prefix first: it saves most where the user's own breakpoints leave room for few.
-    if (
-        free is not None
-        and free.at("messages")
-        and (at_message := encoder.end_of_messages()) is not None
-    ):
-        free.take()
-    if (
-        free is not None
-        and free.at("system")
-        and (at_system := encoder.end_of_system()) is not None
-    ):
-        free.take()
-    if free is not None and free.at("tools"):
-        if (marked := mark_last_tool(extra.get("tools"))) is not None:
-            extra = {**extra, "tools": marked}
-        elif offered:
-            listed = fields["tools"] = mark_offered(offered)
+    if cache is not None:
+        at_message, at_system, listed, extra = _place_breakpoints(encoder, declared, offered, extra)
+        if offered:
+            fields["tools"] = listed
     late = [*encoder.said.declared, *prepared.closing.declared]
     if late:
         entries = [listed[1:-1]] if listed else []
@@ -172,6 +154,47 @@ def request_fields(
     fields["messages"] = messages
     add_extra(fields, extra)
     return fields
+
+
+class _Breakpoints(NamedTuple):
+    """Where a request ends what later ones begin with.
+
+    Attributes:
+        at_message: The index of the message.
+        at_system: The index of the block of the system.
+        listed: The offered tools as JSON, the last one marked where they are the place.
+        extra: The user's parameters, the last of their tools marked where those are the place.
+    """
+
+    at_message: int | None
+    at_system: int | None
+    listed: bytes
+    extra: Mapping[str, Any]
+
+
+def _place_breakpoints(
+    encoder: MessagesEncoder,
+    declared: ToolOffering | None,
+    offered: bytes,
+    extra: Mapping[str, Any],
+) -> _Breakpoints:
+    """Spend the breakpoints that the user's own ones leave, the longest prefix first: it saves
+    most.
+    """
+    own_marks = own_breakpoints(declared) if b'"cache_control"' in offered else ()
+    free = FreeBreakpoints(extra, encoder.breakpoints, own_marks)
+    at_message = encoder.end_of_messages() if free.at("messages") else None
+    if at_message is not None:
+        free.take()
+    at_system = encoder.end_of_system() if free.at("system") else None
+    if at_system is not None:
+        free.take()
+    if free.at("tools"):
+        if (marked := mark_last_tool(extra.get("tools"))) is not None:
+            extra = {**extra, "tools": marked}
+        elif offered:
+            offered = mark_offered(offered)
+    return _Breakpoints(at_message, at_system, offered, extra)
 
 
 def _bound_beginning(offered: bytes, encoder: MessagesEncoder) -> bytes:

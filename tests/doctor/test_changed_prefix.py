@@ -296,7 +296,6 @@ def mended(talk: Talk, body: Json, **options: Any) -> tuple[Json, list[str]]:
     return after, [place for repair in repairs for place in repair.drops_reasoning]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "model"),
     [

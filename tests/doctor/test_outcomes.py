@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from outcomes import GOLDEN, READ_APIS, digests_of
 
 
-@pytest.mark.slow
 def test_findings_repairs_and_readings_of_a_fixed_sample_are_those_written_down() -> None:
     written = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert {api: digests_of(api) for api in READ_APIS} == written

@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 from lutumpy.plain.values import dataclass
@@ -286,7 +287,12 @@ def facts_of(host: str | None) -> HostFacts:
     Args:
         host: Its name on the network, with or without a port; `None` if it isn't known.
     """
-    name = (host or "").lower()
+    return _find_facts((host or "").lower())
+
+
+# Each new adapter asks, and a host that isn't known is compared with all of them.
+@lru_cache(maxsize=256)
+def _find_facts(name: str) -> HostFacts:
     # A local server is known by its port; others are the same host at any.
     found = [name.removesuffix("."), name.partition(":")[0].removesuffix(".")]
     for facts in HOST_FACTS.values():

@@ -150,7 +150,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *QUICK, *files, env=SMALL)
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
 
 
 @nox.session(python=OLDEST, tags=["ci"])

@@ -67,8 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         starts_processes = item.nodeid.partition("::")[0].removeprefix("tests/") in PROCESSES
         if starts_processes:
             item.add_marker("process")
-        if starts_processes and IS_REST:
-            continue  # no smaller profile has tried any of its cases
+        if IS_REST and (starts_processes or item.get_closest_marker("slow")):
+            continue  # the quick run has tried none of its cases
         if item.get_closest_marker("sweep") and hasattr(item, "callspec"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
         elif _is_scaled(item.obj):

@@ -25,7 +25,8 @@ WHOLE = "3.13"  # the newest on which every extra and every tool of the checks w
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 # By `worksteal` each worker has most of a module's tests.
 SPREAD = ["-n", "logical", "--dist", "worksteal"]
-# Tests that start programs wait for them a third of the time: three workers keep two cores busy.
+# Tests wait for programs and servers a third of the time: three workers keep two cores busy where
+# nothing runs beside them.
 SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
@@ -150,7 +151,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
+    session.run("python", "-m", "pytest", "-q", *SPREAD_MORE, *files, env=SMALL)
 
 
 @nox.session(python=OLDEST, tags=["ci"])
@@ -182,7 +183,7 @@ def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None
     """
     _refuse_unknown_parts(session)
     session.run("coverage", "erase")
-    arguments = [*options, *(session.posargs or SPREAD)]
+    arguments = [*options, *(session.posargs or SPREAD_MORE)]
     session.run("coverage", "run", "-m", "pytest", "-q", *arguments, env=env)
     session.run("coverage", "combine", "--quiet")
     session.run("coverage", "report")

@@ -58,6 +58,11 @@ def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple([call["call_id"] for call in plan["calls"] if call["standing"] == "held"])
 
 
+def decision_id(plan_digest: str, call_id: str) -> str:
+    """The id of the entry of the inbox that decides a call: there is one."""
+    return f"decision:{plan_digest}:{call_id}"
+
+
 def check_decision(call_id: str, decision: Any, held: Sequence[str]) -> None:
     """Raise `StoreError` for a decision of another form, or about a call that isn't held."""
     if call_id not in held:

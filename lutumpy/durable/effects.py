@@ -247,15 +247,15 @@ class DurableEffects(AsyncEffects):
             for entry in decided:
                 plan = _apply_decision(plan, entry)
             held = held_calls(plan)
+            seen = frozenset([entry.id for entry in decided])
             if held and self._events is not None:
-                await self._events.wait(plan, held, digest)
+                await self._events.wait(plan, held, digest, seen)
         except BaseException:
             _discard(plan)
             raise
         if held:
             _discard(plan)
             ids = tuple([call.metadata.id for call in held])
-            seen = frozenset([entry.id for entry in decided])
             raise HeldForPerson(Waiting(data, ids, digest), seen)
         return plan
 

@@ -8,6 +8,9 @@
 #   once            names, unique in their round: an event none of whose names is new isn't written.
 #                   The names are markers of the round, as those of `begin`, in the same transaction
 #   status          the conversation's status is set to this, in the same transaction (rule W2)
+#   unless          ids of entries of the inbox: where one of them is there that nobody has taken,
+#                   the event isn't written, and its status isn't set. So a run never says that it
+#                   waits for what has come in the meantime
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Envelope", "Place", "marker_of", "open_envelope"]
 
-_FOR_THE_STORE = frozenset({"task", "in_round", "once", "status"})
+_FOR_THE_STORE = frozenset({"task", "in_round", "once", "status", "unless"})
 
 
 class Place(NamedTuple):
@@ -54,12 +57,14 @@ class Envelope(NamedTuple):
         place: Where it belongs; `None` for the open round.
         once: The markers of the round that come with it.
         status: The status that comes with it.
+        unless: The entries of the inbox that keep it out.
     """
 
     event: Mapping[str, JsonValue]
     place: Place | None
     once: tuple[str, ...]
     status: Status | None
+    unless: tuple[str, ...] = ()
 
 
 def marker_of(name: str) -> str:
@@ -73,4 +78,5 @@ def open_envelope(event: Mapping[str, JsonValue]) -> Envelope:
     place = Place(given["task"], given["in_round"]) if "in_round" in given else None
     once = tuple([marker_of(str(name)) for name in given.get("once") or ()])
     kept = {key: value for key, value in event.items() if key not in _FOR_THE_STORE}
-    return Envelope(kept, place, once, cast("Any", given.get("status")))
+    unless = tuple(map(str, given.get("unless") or ()))
+    return Envelope(kept, place, once, cast("Any", given.get("status")), unless)

@@ -33,8 +33,9 @@ def add_events(
 ) -> Operation[None]:
     """See `SessionStore.add_events`."""
     envelopes = [open_envelope(event) for event in events]
-    if any(envelope.once for envelope in envelopes):
+    if any(envelope.once or envelope.unless for envelope in envelopes):
         yield from check(claim)
+        envelopes = yield from _without_outdated(claim.scope, envelopes)
         envelopes = yield from _new_of(claim, envelopes)
     key = key_of(claim.scope)
     numbered = yield Query(
@@ -57,6 +58,23 @@ def add_events(
                 f"UPDATE {{t}}sessions SET {SET_STATUS} WHERE scope = ?",
                 (envelope.status, envelope.status, key),
             )
+
+
+def _without_outdated(scope: str, envelopes: Sequence[Envelope]) -> Operation[list[Envelope]]:
+    """The envelopes but for those that an entry of the inbox keeps out; the scope is locked."""
+    kept: list[Envelope] = []
+    for envelope in envelopes:
+        found: Any = ()
+        if envelope.unless:
+            places = ", ".join("?" * len(envelope.unless))
+            found = yield Query(
+                "SELECT 1 FROM {t}inbox WHERE scope = ? AND taken_round IS NULL "
+                f"AND id IN ({places}) LIMIT 1",
+                (key_of(scope), *map(key_of, envelope.unless)),
+            )
+        if not found:
+            kept.append(envelope)
+    return kept
 
 
 def _new_of(claim: Claim, envelopes: Sequence[Envelope]) -> Operation[list[Envelope]]:

@@ -14,6 +14,7 @@
 #   Restarted        before the repeated RequestStarted, or the answer   where that is missing
 #   Completed        when the answer is recorded, before RoundDecoded    yes
 #   CallHeld         with RunWaits and the status `waiting` (W2)         each call
+#   RunWaits         unless what it waits for came in the meantime       no
 #   CallDecided      by the store, with the decision                     each call
 #   LoopEnded        behind the commit of the answer                     yes
 #   RunFailed, ...   on the way out (W1)
@@ -21,7 +22,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -29,10 +30,12 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from lutumpy import AssistantTurn, OpenCall, ToolResult, ToolRoundPlan, Usage
+from lutumpy.durable.checks import decision_id
 from lutumpy.durable.conversation import OpenConversation, load_message
 from lutumpy.durable.envelopes import Place, marker_of
+from lutumpy.durable.late import late_id
 from lutumpy.durable.log import CallDelivered, Restarted, RunFailed, RunStopped
-from lutumpy.durable.questions import AskedCall
+from lutumpy.durable.questions import AskedCall, answer_id
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.shown import (
     asked_event,
@@ -179,14 +182,22 @@ class EventWriter:
         await self._write(events, drop_deltas=bool(restarted))
 
     async def wait(
-        self, plan: ToolRoundPlan[Any], held: Sequence[BaseToolCall], digest: str
+        self,
+        plan: ToolRoundPlan[Any],
+        held: Sequence[BaseToolCall],
+        digest: str,
+        seen: Collection[str],
     ) -> None:
         """The run ends: a person has to decide (rule W2).
+
+        Where somebody has decided in the meantime, it doesn't: the log doesn't say so, and the run
+        goes on.
 
         Args:
             plan: The plan.
             held: The calls of it that nobody has decided.
             digest: Its digest.
+            seen: The ids of the decisions that were looked at.
         """
         planned = RoundPlanned(
             self._place.round,
@@ -203,13 +214,15 @@ class EventWriter:
         for call in held:
             call_id = call.metadata.id
             event = held_event(call, reasons.get(call_id, ""), digest)
-            events.append(_once(event, f"CallHeld:{call_id}"))
-        ids: list[JsonValue] = [call.metadata.id for call in held]
+            unless = _unless([decision_id(digest, call_id)], seen)
+            events.append(_once({**event, **unless}, f"CallHeld:{call_id}"))
+        ids = [call.metadata.id for call in held]
         waits: Mapping[str, JsonValue] = {
             "event": "RunWaits",
             "digest": digest,
-            "held": ids,
+            "held": [*ids],
             "status": "waiting",
+            **_unless([decision_id(digest, call_id) for call_id in ids], seen),
         }
         new = [event for event in events if not all(map(self._has_written, _names(event)))]
         await self._write([*new, waits])
@@ -245,9 +258,21 @@ class EventWriter:
         if new:
             await self._write(new)
 
-    async def wait_for_results(self, waiting: Waiting) -> None:
-        """The run ends: late results or answers have to come."""
+    async def wait_for_results(self, waiting: Waiting, seen: Collection[str]) -> None:
+        """The run ends: late results or answers have to come, unless one came in the meantime.
+
+        Args:
+            waiting: What it waits for.
+            seen: The ids of the results and answers that were looked at.
+        """
         asked = dict.fromkeys([question.call_id for question in waiting.questions])
+        awaited = [
+            *[late_id(call.call_id) for call in waiting.open],
+            *[
+                answer_id(waiting.digest, question.call_id, question.leg, question.key)
+                for question in waiting.questions
+            ],
+        ]
         waits: Mapping[str, JsonValue] = {
             "event": "RunWaits",
             "digest": waiting.digest,
@@ -256,7 +281,7 @@ class EventWriter:
             "asked": [*asked],
             "poll_after": waiting.poll_after,
         }
-        await self._write([{**waits, "status": "waiting"}])
+        await self._write([{**waits, "status": "waiting", **_unless(awaited, seen)}])
         self._ended = True
 
     async def _write_late(self, results: Sequence[tuple[ToolResult, str]]) -> None:
@@ -349,6 +374,11 @@ class EventWriter:
 def _once(event: Mapping[str, JsonValue], *names: str) -> Mapping[str, JsonValue]:
     """The event, to be written once in its round for each of the names."""
     return {**event, "once": [*names]}
+
+
+def _unless(entries: Sequence[str], seen: Collection[str]) -> Mapping[str, JsonValue]:
+    """What keeps an event out of the log: entries of the inbox that this run hasn't looked at."""
+    return {"unless": [entry for entry in entries if entry not in seen]}
 
 
 def _names(event: Mapping[str, JsonValue]) -> Sequence[str]:

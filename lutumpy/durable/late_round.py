@@ -147,11 +147,11 @@ async def _wait_for(
         tuple(questions),
         poll_after,
     )
+    seen = frozenset([entry.id for entry in (*still_open.used, *conversation.answers)])
     if events is not None:
         await events.ask(still_open.asked, calls)
-        await events.wait_for_results(waiting)
-    seen = [entry.id for entry in (*still_open.used, *conversation.answers)]
-    raise HeldForPerson(waiting, frozenset(seen))
+        await events.wait_for_results(waiting, seen)
+    raise HeldForPerson(waiting, seen)
 
 
 async def _take_late_results(

@@ -17,6 +17,7 @@ from lutumpy.durable.checks import (
     check_decision,
     check_lease,
     check_resolution,
+    decision_id,
     dump_message,
     first_status,
     has_request,
@@ -297,7 +298,7 @@ class MemoryStore(MemoryOperators):
                 check_decision(call_id, decision, held)
             taken = True
             for call_id, decision in decisions.items():
-                entry_id = f"decision:{plan_digest}:{call_id}"
+                entry_id = decision_id(plan_digest, call_id)
                 if any(entry.id == entry_id for entry in found.inbox):
                     taken = False
                     continue
@@ -353,7 +354,10 @@ class MemoryStore(MemoryOperators):
                     for event in found.events
                     if event.seq < found.first_of_round or not event.event.get("delta")
                 ]
+            inbox = {entry.id for entry in self._inbox_of(found)}
             for envelope in map(open_envelope, copied):
+                if not inbox.isdisjoint(envelope.unless):
+                    continue
                 markers = {(claim.round, marker) for marker in envelope.once}
                 if not markers or not markers <= found.begun:
                     found.add_event(envelope.event, envelope.place)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lutumpy.durable.checks import check_decision, held_in, make_notice, notice_id
+from lutumpy.durable.checks import check_decision, decision_id, held_in, make_notice, notice_id
 from lutumpy.durable.columns import (
     Content,
     key_of,
@@ -135,7 +135,7 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
     events: list[Any] = []
     for call_id, decision in decisions.items():
         value = {"plan": plan_digest, "call_id": call_id, "decision": decision, "by": by}
-        entry_id = f"decision:{plan_digest}:{call_id}"
+        entry_id = decision_id(plan_digest, call_id)
         added = yield from _add_to_inbox(scope, entry_id, "decision", plan_digest, write(value))
         all_taken = all_taken and added
         if added and (yield from _is_told(scope, row[1], call_id)):

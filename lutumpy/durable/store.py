@@ -189,7 +189,9 @@ class SessionStore(Protocol):
                 is dropped when its turn is recorded; `once`, names that are markers of the round,
                 as those of `begin`: an event none of whose names is new isn't written; `status`,
                 which the conversation gets in the same transaction; `task` and `in_round`, which
-                `StoredEvent` has as `task` and `round`.
+                `StoredEvent` has as `task` and `round`; `unless`, ids of entries of the inbox: the
+                event isn't written, and its status isn't set, where one of them is there that
+                nobody has taken.
             drop_deltas: Drop the deltas of this round that are stored, in the same transaction.
         """
         ...

@@ -130,6 +130,19 @@ CHARGE = call("charge", "p1", amount=5)
 SAVE = call("save", "s1", title="note")
 
 
+def before_it_waits(store: Any, work: Callable[[], Any]) -> None:
+    """Let something happen between a run's last look at the inbox and its last event."""
+    add_events, done = store.add_events, []
+
+    async def write(claim: Any, events: Any, **options: Any) -> None:
+        if not done and any(event["event"] == "RunWaits" for event in events):
+            done.append(1)
+            await work()
+        await add_events(claim, events, **options)
+
+    store.add_events = write
+
+
 def asked(question: str = "Do it, please.") -> Session:
     session = Session()
     session.push_user(question)

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import Model
+from durable_toolkit import Model, before_it_waits
 
 from lutumpy import (
     CallTicket,
@@ -154,6 +154,23 @@ def test_wait_commits_the_round_when_its_results_have_come_LR9_LR10(make: Any) -
         loaded = [e.load() async for e in store.events(SCOPE, until="end")]
         assert {type(e).__name__ for e in loaded} >= {"CallPromised", "CallDelivered", "RunWaits"}
         assert await loop.deliver(ticket, "late again") is False
+
+    anyio.run(main)
+
+
+def test_a_run_does_not_wait_for_a_result_that_came_in_its_last_moment_LR9_W1(make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[RENDER]), ANSWER], events=True)
+
+        async def deliver() -> None:
+            assert await loop.deliver(farm.tickets[0], "video")
+
+        before_it_waits(store, deliver)
+        assert isinstance(await loop.run(SCOPE), Answered)
+        names = [e.event["event"] async for e in store.events(SCOPE, until="end")]
+        assert "RunWaits" not in names
+        assert (names.count("LoopEnded"), names.count("CallDelivered")) == (1, 1)
 
     anyio.run(main)
 

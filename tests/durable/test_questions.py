@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import Model
+from durable_toolkit import Model, before_it_waits
 from mcp import MCPError
 from mcp.server import Server
 from mcp.types import (
@@ -170,6 +170,22 @@ def test_a_question_is_held_and_the_call_goes_on_in_another_process_LR23_LR25(ma
         assert asked.questions == (question,)
         waits = [event for event in events if isinstance(event, log.RunWaits)]
         assert [(each.held, each.promised, each.asked) for each in waits] == [((), (), ("c1",))] * 2
+
+    anyio.run(scenario)
+
+
+def test_a_run_does_not_wait_for_an_answer_that_came_in_its_last_moment_LR23_W1(make: Any) -> None:
+    async def scenario() -> None:
+        store, server = await new_store(make), Asking(asks(who=form()))
+
+        async def give_answer() -> None:
+            assert await answer(store, server, {"who": ADA})
+
+        before_it_waits(store, give_answer)
+        assert isinstance(await run_once(store, server), Answered)
+        events = await told(store)
+        assert not [event for event in events if isinstance(event, log.RunWaits)]
+        assert len([event for event in events if isinstance(event, log.LoopEnded)]) == 1
 
     anyio.run(scenario)
 

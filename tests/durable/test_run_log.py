@@ -19,6 +19,7 @@ from durable_toolkit import (
     Ledger,
     Model,
     asked,
+    before_it_waits,
     call,
     calls,
     hold_charges,
@@ -193,6 +194,31 @@ async def test_what_waits_is_written_with_the_status_W2(make: Callable[[], Any])
     assert info.status == "waiting"
     (held,) = await store.held()
     assert held.digest == waiting.digest
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_a_run_does_not_wait_for_what_was_decided_in_its_last_moment_W1_W2(
+    make: Callable[[], Any], is_told: bool
+) -> None:
+    store, ledger = make(), Ledger()
+    await store.create(SCOPE, asked())
+    script = [calls(CHARGE), ANSWER]
+    loop = make_loop(store, Model(script), ledger, events=True, hooks=hold_charges)
+    if is_told:  # a follower of another process looks once more, as the person decides
+        await loop.run(SCOPE)
+    before = await store.last_event(SCOPE)
+
+    async def decide() -> None:
+        (held,) = await store.held()
+        assert await loop.decide(SCOPE, held.digest, {"p1": {"decision": "run"}}, by="ann")
+
+    before_it_waits(store, decide)
+    await loop.run(SCOPE)
+    told = names(await whole_log(store, before))
+    assert [name for name in told if name in ENDINGS] == ["LoopEnded"]
+    assert told.count("CallDecided") == is_told  # nobody was asked of it otherwise
+    assert "CallHeld" not in told
+    assert ledger.done == ["charge 5"]
 
 
 async def test_decisions_are_told_where_somebody_follows_only_W2(make: Callable[[], Any]) -> None:

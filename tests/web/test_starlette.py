@@ -259,6 +259,42 @@ async def test_a_message_that_a_question_overtakes_is_told_so_and_answered_behin
         await until(lambda: "And?" in str([each.event for each in store._find("c1").events]))
 
 
+class LateStore(MemoryStore):
+    """A store in which a run writes that it waits when it is allowed to, and the first one does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allowed, self.waiting = asyncio.Event(), 0
+        self.allowed.set()
+
+    async def add_events(self, claim: Any, events: Any, **options: Any) -> None:
+        if any(event["event"] == "RunWaits" for event in events):
+            self.waiting += 1
+            await self.allowed.wait()
+        await super().add_events(claim, events, **options)
+
+
+async def test_the_response_to_an_answer_does_not_end_where_another_process_still_waited_W11() -> (
+    None
+):
+    """That process looked at the decisions before there was one, and says so behind it."""
+    store = LateStore()
+    async with serving(store) as site, serving(store) as other:
+        client = ChatClient().read(await site.post("/chat", said()))
+        await until(lambda: store._find("c1").lease_until is None)
+        store.allowed.clear()
+        other_run = asyncio.create_task(make_loop(store, FULL).run("c1"))
+        await until(lambda: store.waiting == 2)
+        answering = asyncio.create_task(site.post("/chat", answered(client, True)))
+        await until(lambda: "CallDecided" in str([each.event for each in store._find("c1").events]))
+        store.allowed.set()
+        client.read(await answering)
+        await other_run
+        assert client.finished == {"type": "finish", "finishReason": "stop"}
+        replayed = ChatClient().read(await other.get("/chat/c1/stream"))
+        assert replayed.message == client.message
+
+
 async def test_an_ag_ui_client_that_comes_again_to_an_answer_is_not_left_waiting_W11() -> None:
     async with serving(script=PLAIN) as site:
         asked = {"id": "m1", "role": "user", "content": "Please."}

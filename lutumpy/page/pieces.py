@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.models import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart
@@ -26,6 +26,7 @@ __all__ = [
     "content_pieces",
     "data_piece",
     "extra_piece",
+    "part_piece",
     "part_pieces",
     "result_content",
     "text_piece",
@@ -72,15 +73,12 @@ def extra_piece(message: Mapping[str, Any], known: frozenset[str], limit: int) -
     return [data_piece("Other fields", extra, limit)] if extra else []
 
 
-def content_pieces(
-    content: Any, limit: int, leave: Callable[[int, Any], bool] | None = None
-) -> list[Piece]:
+def content_pieces(content: Any, limit: int) -> list[Piece]:
     """The pieces of a message's content.
 
     Args:
         content: A text, a list of parts, or whatever stands in their place.
         limit: Characters of one text.
-        leave: Asked for each part with its index: `True` leaves it to the caller.
     """
     content = unwrap(content)
     if content is None:
@@ -89,15 +87,11 @@ def content_pieces(
         return [text_piece(content, limit)] if content else []
     if not isinstance(content, (list, tuple)):
         return [data_piece("Content of an unknown form", content, limit)]
-    pieces: list[Piece] = []
-    for index, part in enumerate(content):
-        part = unwrap(part)
-        if leave is None or not leave(index, part):
-            pieces.append(_read_part(part, limit))
-    return pieces
+    return [part_piece(unwrap(part), limit) for part in content]
 
 
-def _read_part(part: Any, limit: int) -> Piece:
+def part_piece(part: Any, limit: int) -> Piece:
+    """The piece of one part of a content."""
     if isinstance(part, str):
         return text_piece(part, limit)
     if not isinstance(part, Mapping):

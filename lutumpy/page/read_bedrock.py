@@ -5,72 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.models import ResultStatus
-from lutumpy.page.model import Piece, Place
+from lutumpy.page.model import Piece
 from lutumpy.page.pieces import (
     argument_text,
     content_pieces,
     data_piece,
-    extra_piece,
     image_piece,
+    part_piece,
     text_piece,
     unwrap,
 )
-from lutumpy.page.timeline import Timeline
+from lutumpy.page.read_blocks import BlockPieces
 
-__all__ = ["read_message"]
-
-# What is shown by itself; other keys of a message are shown as they are.
-_SHOWN = frozenset(("role", "content"))
-
-
-def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None:
-    limit = timeline.limit
-    content = unwrap(message.get("content"))
-    pieces: list[Piece] = []
-    if not isinstance(content, (list, tuple)):
-        pieces += content_pieces(content, limit) + extra_piece(message, _SHOWN, limit)
-        timeline.add_step(message.get("role"), pieces, (index,))
-        return
-    calls: list[tuple[int, Mapping[str, Any]]] = []
-    results: list[tuple[int, Mapping[str, Any]]] = []
-    for number, block in enumerate(content):
-        block = unwrap(block)
-        use, result = _under(block, "toolUse"), _under(block, "toolResult")
-        if use is not None:
-            calls.append((number, use))
-        elif result is not None:
-            results.append((number, result))
-        else:
-            pieces.append(_read_block(block, limit))
-    pieces += extra_piece(message, _SHOWN, limit)
-    # Results of the user's answer what stands before; the provider's own stand beside their calls.
-    is_answer = not calls
-    if is_answer:
-        _add_results(timeline, index, results)
-    if pieces or calls or not results:
-        step = timeline.add_step(message.get("role"), pieces, (index,))
-        for number, use in calls:
-            place: Place = (index, "content", number)
-            arguments = argument_text(use.get("input"))
-            timeline.add_call(step, use.get("toolUseId"), use.get("name"), arguments, place)
-    if not is_answer:
-        _add_results(timeline, index, results)
-
-
-def _under(block: Any, key: str) -> Mapping[str, Any] | None:
-    inner = unwrap(block.get(key)) if isinstance(block, Mapping) else None
-    return inner if isinstance(inner, Mapping) else None
-
-
-def _add_results(
-    timeline: Timeline, index: int, results: list[tuple[int, Mapping[str, Any]]]
-) -> None:
-    for number, result in results:
-        status: ResultStatus | None = "error" if result.get("status") == "error" else None
-        shown = _read_result(unwrap(result.get("content")), timeline.limit)
-        place: Place = (index, "content", number)
-        timeline.add_result(result.get("toolUseId"), shown, place, status)
+__all__ = ["BLOCKS"]
 
 
 def _read_result(content: Any, limit: int) -> str | list[Piece]:
@@ -90,7 +37,7 @@ def _read_result(content: Any, limit: int) -> str | list[Piece]:
 
 def _read_block(block: Any, limit: int) -> Piece:
     if not isinstance(block, Mapping) or "type" in block:
-        return content_pieces([block], limit)[0]
+        return part_piece(block, limit)
     if isinstance(block.get("text"), str):
         return text_piece(block["text"], limit)
     reasoning = _under(block, "reasoningContent")
@@ -128,3 +75,11 @@ def _read_file(kind: str, shown: Mapping[str, Any], limit: int) -> Piece:
         return text_piece(text, limit, "file", f"Document: {named}")
     size = f", {len(data) * 3 // 4:,} bytes" if isinstance(data, str) else ""
     return Piece("file", f"{kind.capitalize()}: {named}{size}")
+
+
+def _under(block: Any, key: str) -> Mapping[str, Any] | None:
+    inner = unwrap(block.get(key)) if isinstance(block, Mapping) else None
+    return inner if isinstance(inner, Mapping) else None
+
+
+BLOCKS = BlockPieces(_read_block, _read_result, lambda result: result.get("status") == "error")

@@ -5,7 +5,12 @@ of an API is read stands in the module that the table of APIs names for it (`pag
 
     read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None
 
-and never raises, whatever JSON the message holds; beside it may stand
+and never raises, whatever JSON the message holds. A module of an API of blocks defines instead
+
+    BLOCKS: BlockPieces
+
+which says how a block is read that is no call and no result; where those stand, the `WIRE` of its
+rules says. Beside either may stand
 
     read_system(system: Any, limit: int) -> list[Piece]
 
@@ -43,11 +48,10 @@ from lutumpy.page.pieces import (
     text_piece,
     unwrap,
 )
+from lutumpy.page.read_blocks import ReadMessage, reader_of
 from lutumpy.page.timeline import Timeline
 
 __all__ = ["read_messages", "read_transcript", "read_turn"]
-
-ReadMessage = Callable[[Timeline, int, Mapping[str, Any]], None]
 
 
 def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
@@ -57,11 +61,15 @@ def read_messages(api: Api, messages: Any, system: Any, limit: int) -> Timeline:
         UnknownApiError: there is no such API.
     """
     messages = unwrap(messages)
-    read = _read_unknown
+    read: ReadMessage = _read_unknown
     read_system = content_pieces
     if serves(api, "page"):
-        read = serving(api, "page").read_message
-        read_system = getattr(serving(api, "page"), "read_system", content_pieces)
+        page = serving(api, "page")
+        if hasattr(page, "BLOCKS"):
+            read = reader_of(serving(api, "rules").WIRE, page.BLOCKS)
+        else:
+            read = page.read_message
+        read_system = getattr(page, "read_system", content_pieces)
     elif isinstance(messages, (list, tuple, str)):
         try:
             return read_transcript(Transcript.from_messages(api, messages, system), limit)

@@ -88,8 +88,8 @@ def recorded_of(api: str) -> list[History]:
 def change_at_random(rng: random.Random, history: History) -> None:
     """One change: an entry or a block is lost, doubled, moved, or a field of it is another."""
     lists = list(_lists_in(history))
-    chosen = rng.choice(lists) if rng.random() < 0.7 else history
-    if not chosen:
+    chosen = rng.choice(lists) if rng.random() < 0.7 and lists else history
+    if not chosen or isinstance(chosen, str):
         return
     index = rng.randrange(len(chosen))
     match rng.randrange(6):

@@ -107,3 +107,22 @@ def test_broken_messages_are_shown_as_they_are(safe: Callable[[str], Any]) -> No
     page = safe(render(messages, api=API))
     for shown in ("a text", "alone", "Other fields", "who asked?", "bare text", "seen", "broken"):
         assert shown in page.text, shown
+
+
+def test_results_of_the_user_answer_what_stands_before_also_beside_a_stray_call() -> None:
+    timeline = read(said("assistant", use("a")), said("user", result("a", {"text": "7"}), use("b")))
+    first, second = timeline.steps
+    assert [len(call.results) for call in first.calls] == [1]
+    assert ([call.call_id for call in second.calls], second.strays) == (["b"], [])
+
+
+def test_a_result_of_messages_that_stands_beside_its_call_is_shown_with_it() -> None:
+    call = {"type": "tool_use", "id": "a", "name": "weather", "input": {}}
+    own = {"type": "tool_result", "tool_use_id": "a", "content": "7", "is_error": True}
+    content = [{"type": "text", "text": "See:"}, call, own]
+    message = {"role": "assistant", "content": content}
+    (step,) = read_messages("anthropic_messages", [message], None, 1000).steps
+    (shown,) = step.calls
+    assert [(each.status, each.place) for each in shown.results] == [
+        ("error", "messages.0.content.2")
+    ]

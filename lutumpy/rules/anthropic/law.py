@@ -14,6 +14,7 @@ from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.anthropic.requests import continues_thread
 from lutumpy.rules.anthropic.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.anthropic.tools import check_tools
+from lutumpy.rules.anthropic.wire import WIRE
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
 from lutumpy.rules.strict import ANTHROPIC_STRICT
 
@@ -28,6 +29,7 @@ __all__ = [
     "STRICT",
     "TOKENS_OF_TOOLS",
     "TOOL_SETTINGS",
+    "WIRE",
     "check_history",
     "check_part",
     "check_request",

@@ -13,6 +13,7 @@ from lutumpy.rules.bedrock.messages import PARAMETERS, WHERE, check_messages, ch
 from lutumpy.rules.bedrock.parts import check_part
 from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.bedrock.tools import check_tools
+from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.problem import is_array, items, mapping
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs
 from lutumpy.rules.strict import ANTHROPIC_STRICT
@@ -28,6 +29,7 @@ __all__ = [
     "STRICT",
     "TOKENS_OF_TOOLS",
     "TOOL_SETTINGS",
+    "WIRE",
     "check_history",
     "check_part",
     "check_request",

@@ -4,9 +4,9 @@ for APIs whose entries say nothing of settings.
 
 from __future__ import annotations
 
+from lutumpy.adapters.encoded_settings import NOTHING_TO_SAY, Carried, EncodedSettings
 from lutumpy.adapters.prepared import SettingsEncoder, prepare
 from lutumpy.adapters.request_record import RequestRecord
-from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.turn_settings import TurnSettings
@@ -34,13 +34,13 @@ class ChoiceSpelling:
         self.keeps_withdrawn: bool = True
         self.defers: bool = False
 
-    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+    def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """Nothing where the choice says it; `None` where the tools are others than those of the
         base.
         """
         if settings.defined:
             return None
-        known = () if said.base is None else said.base.specs
+        known = () if state.base is None else state.base.specs
         declared = {spec.name for spec in known}
         return NOTHING_TO_SAY if declared.issuperset(settings.added) else None
 
@@ -65,7 +65,7 @@ def declared_tools(
     transcript: Transcript,
     offer: ToolOffering | None,
     record: RequestRecord,
-) -> tuple[ToolOffering | None, SaidSettings]:
+) -> tuple[ToolOffering | None, EncodedSettings]:
     """The tools that a request declares, and what its entries say of settings; what the request
     says anew is noted in the record.
 
@@ -75,12 +75,12 @@ def declared_tools(
         offer: What the model may call in this turn.
         record: What the request says anew; it is filled in.
     """
-    said = encoder.said
-    in_force, base = said.in_force, said.base
+    state = encoder.state
+    in_force, base = state.in_force, state.base
     if offer is in_force.same_as and record.output is in_force.output and base is not None:
         # A turn that changes nothing enters no function.
         is_own = offer is not None and offer.specs is base.specs
         if is_own and record.effort == in_force.effort:
-            return offer, said
+            return offer, state
     prepared = prepare(encoder, transcript, offer, record)
-    return prepared.declared, prepared.encoder.said
+    return prepared.declared, prepared.encoder.state

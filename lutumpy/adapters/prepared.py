@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from lutumpy.adapters.request_record import RequestRecord
-from lutumpy.adapters.said_settings import (
+from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
-    SaidSettings,
+    EncodedSettings,
     has_tools_of,
     words_of,
 )
+from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
@@ -30,7 +30,7 @@ E = TypeVar("E", bound="SettingsEncoder")
 class SettingsEncoder(Protocol):
     """An encoder whose entries say changes of settings."""
 
-    said: SaidSettings
+    state: EncodedSettings
     entries: list[bytes]
 
     @property
@@ -71,30 +71,30 @@ class Prepared(Generic[E]):
         self.effort, self.output = self._record.effort, self._record.output
         if offering is None or offering.stable_specs is None:
             return
-        if settings.removed and self.encoder.said.spelling.keeps_withdrawn:
+        if settings.removed and self.encoder.state.spelling.keeps_withdrawn:
             self.declared = ToolOffering(settings.defined, deferred=offering.deferred)
-            self.closing = self.encoder.said.spelling.withdraw(settings.removed)
+            self.closing = self.encoder.state.spelling.withdraw(settings.removed)
             if self.closing.entry:
                 words = [f"tool_removal {name}" for name in settings.removed]
                 self._record.say_appended(*words)
 
     def change(self, settings: TurnSettings, offering: ToolOffering | None) -> None:
         """Say what is different from what is in force, or start again where that can't be said."""
-        said = self.encoder.said
-        carried = None if _needs_tools(said.base, offering) else said.carry(settings)
+        state = self.encoder.state
+        carried = None if _needs_tools(state.base, offering) else state.carry(settings)
         if carried is None:
             self.encoder = self.encoder.copy()
-            self.encoder.said.start_again(settings, self.encoder.entries, offering)
-            self.declared = self.encoder.said.base
-            self.effort, self.output = self.encoder.said.effort, self.encoder.said.output
+            self.encoder.state.start_again(settings, self.encoder.entries, offering)
+            self.declared = self.encoder.state.base
+            self.effort, self.output = self.encoder.state.effort, self.encoder.state.output
             self._record.say_changed("tools")
             return
         self.closing = carried
         self._record.say_appended(*carried.words)
         effort = self._record.effort
-        if not (said.spelling.says_effort and effort):
+        if not (state.spelling.says_effort and effort):
             self.effort = effort
-        if not said.spelling.says_output:
+        if not state.spelling.says_output:
             self.output = self._record.output
 
     def leave_out_misfits(self, beginning: bytes, *, binds: bool) -> E:
@@ -107,33 +107,33 @@ class Prepared(Generic[E]):
         Raises:
             PrefixChangedError: There is any, and the record says to send nothing then.
         """
-        said, record = self.encoder.said, self._record
+        state, record = self.encoder.state, self._record
         gone: list[SignedTurn] = []
         among = 0
-        if said.bound.signed and said.bound.signed[-1].is_left_out:
-            gone, among = said.bound.newly_left_out()
+        if state.bound.signed and state.bound.signed[-1].is_left_out:
+            gone, among = state.bound.newly_left_out()
         if gone:
             record.tell_dropped([turn.turn for turn in gone])
             record.settings = replace(record.settings or TurnSettings(), left_out=among)
         misfit: int | None = None
         if binds:
-            misfit = said.bound.first_misfit(beginning, self.encoder.entries)
+            misfit = state.bound.first_misfit(beginning, self.encoder.entries)
         refused = record.repeated_without
         if refused is not None:
-            places = [i for i, turn in enumerate(said.bound.signed) if turn.turn >= refused]
+            places = [i for i, turn in enumerate(state.bound.signed) if turn.turn >= refused]
             misfit = min([place for place in (*places[:1], misfit) if place is not None])
-        if binds and said.bound.has_unknown:
-            sent = said.bound.signed[:misfit]
+        if binds and state.bound.has_unknown:
+            sent = state.bound.signed[:misfit]
             unknown = [t.turn for t in sent if t.prefix is None and not t.is_left_out]
             if unknown:
                 record.say_unverified(unknown)
         if misfit is None:
             return self.encoder
-        lost = [turn.turn for turn in said.bound.signed[misfit:] if not turn.is_left_out]
+        lost = [turn.turn for turn in state.bound.signed[misfit:] if not turn.is_left_out]
         if not lost:
             return self.encoder
         record.drop_reasoning(lost, "prefix_mismatch", "lutumpy" if refused is None else "provider")
-        count = max(among, len(said.bound.signed) - misfit)
+        count = max(among, len(state.bound.signed) - misfit)
         self.encoder = self.encoder.copy()
         self.encoder.leave_out(count)
         record.settings = replace(record.settings or TurnSettings(), left_out=count)
@@ -156,14 +156,14 @@ class Prepared(Generic[E]):
             head: What stands before the entries, by field.
             beginning: Gives the part of that which reasoning is bound to.
         """
-        record, said = self._record, self.encoder.said
+        record, state = self._record, self.encoder.state
         known = len(self.encoder.entries)
         kept = known if permanent is None else permanent
-        record.compare(self._transcript.sent_requests, head, said.rewrites, entries, kept)
-        for turn, what, why in said.unread:
+        record.compare(self._transcript.sent_requests, head, state.rewrites, entries, kept)
+        for turn, what, why in state.unread:
             record.leave_out(turn, what, why)
-        record.prefix = lambda: said.bound.digest(beginning(), entries, known)
-        record.turn_of_entry = lambda index: _turn_of(said.bound.signed, entries, index)
+        record.prefix = lambda: state.bound.digest(beginning(), entries, known)
+        record.turn_of_entry = lambda index: _turn_of(state.bound.signed, entries, index)
 
 
 def prepare(
@@ -179,19 +179,24 @@ def prepare(
     """
     prepared: Prepared[E] = Prepared()
     prepared.encoder, prepared._transcript, prepared._record = encoder, transcript, record
-    said = encoder.said
-    in_force = said.in_force
-    if said.has_read and offering is not None:
-        said.adopt(offering)
-    base = prepared.declared = said.base
-    prepared.effort, prepared.output = said.effort, said.output
+    state = encoder.state
+    in_force = state.in_force
+    if state.has_read and offering is not None:
+        state.adopt(offering)
+    base = prepared.declared = state.base
+    prepared.effort, prepared.output = state.effort, state.output
     settings: TurnSettings | None = None
     is_same = offering is in_force.same_as and record.output is in_force.output
     if not is_same or record.effort != in_force.effort:
         settings = in_force.difference(
             offering, record.output, record.effort, anew=record.policy == "drop"
         )
-    if settings is not None and base is not None and encoder.is_paused and _is_said(settings, said):
+    if (
+        settings is not None
+        and base is not None
+        and encoder.is_paused
+        and _is_said(settings, state)
+    ):
         # Nothing may stand right behind a paused answer, so it waits; what the model may call is
         # held against the offer in any case (PB3, PB5).
         record.say_waiting(*words_of(settings))
@@ -207,10 +212,10 @@ def prepare(
     elif offering is not None and base is not None and not offering.deferred:
         # Where a request declares the very tools of its offering, that has their bytes already.
         if offering.specs is not base.specs and has_tools_of(offering, base):
-            said.base = base = offering
+            state.base = base = offering
         prepared.declared = offering if offering.specs is base.specs else base
-    if encoder.said.reminders:
-        note_reminders(record, encoder.said)
+    if encoder.state.reminders:
+        note_reminders(record, encoder.state)
     return prepared
 
 
@@ -221,9 +226,9 @@ def _needs_tools(base: ToolOffering | None, offering: ToolOffering | None) -> bo
     return offering.mode != "auto" and bool(offering.specs)
 
 
-def _is_said(settings: TurnSettings, said: SaidSettings) -> bool:
+def _is_said(settings: TurnSettings, state: EncodedSettings) -> bool:
     """Whether a change is said by an entry, and not by the fields of the request alone."""
-    return settings.changes_tools or (settings.effort is not KEPT and said.spelling.says_effort)
+    return settings.changes_tools or (settings.effort is not KEPT and state.spelling.says_effort)
 
 
 def in_place(encoder: E, transcript: Transcript, record: RequestRecord) -> Prepared[E]:
@@ -236,9 +241,9 @@ def in_place(encoder: E, transcript: Transcript, record: RequestRecord) -> Prepa
     return prepared
 
 
-def note_reminders(record: RequestRecord, said: SaidSettings) -> None:
+def note_reminders(record: RequestRecord, state: EncodedSettings) -> None:
     """Note the texts for this turn alone that the request says."""
-    reminders = tuple(said.reminders)
+    reminders = tuple(state.reminders)
     record.settings = replace(record.settings or TurnSettings(), reminders=reminders)
 
 

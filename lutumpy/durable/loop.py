@@ -265,7 +265,9 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             status = "open" if answered.result.stopped_by == "paused" else "done"
             return answered, frozenset()
         except HeldForPerson as held:
-            status = "waiting"
+            # Its log doesn't say that it waits where something has come: nor does its status.
+            came = await self._has_more(claim.scope, held.waiting, held.seen)
+            status = "open" if came else "waiting"
             return held.waiting, held.seen
         except GeneratorExit:
             # Nothing can be awaited any more; the lease ends by itself.

@@ -213,7 +213,15 @@ async def test_a_run_does_not_wait_for_what_was_decided_in_its_last_moment_W1_W2
         assert await loop.decide(SCOPE, held.digest, {"p1": {"decision": "run"}}, by="ann")
 
     before_it_waits(store, decide)
+    release, released = store.release, []
+
+    async def kept(claim: Claim, *, status: Any = None) -> None:
+        released.append(status)
+        await release(claim, status=status)
+
+    store.release = kept
     await loop.run(SCOPE)
+    assert released == ["open", "done"]
     told = names(await whole_log(store, before))
     assert [name for name in told if name in ENDINGS] == ["LoopEnded"]
     assert told.count("CallDecided") == is_told  # nobody was asked of it otherwise

@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 
 from lutumpy.adapters.anthropic.bound_form import bound_form
 from lutumpy.adapters.anthropic.offer import spell_tool
-from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, new_description
+from lutumpy.adapters.encoded_settings import (
+    NOTHING_TO_SAY,
+    Carried,
+    EncodedSettings,
+    new_description,
+)
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.turn_settings import KEPT, TurnSettings
 from lutumpy.plain.json_values import encode
@@ -81,7 +86,7 @@ class MessagesSpelling:
         self.keeps_withdrawn: bool = carriers.tools
         self.defers: bool = True
 
-    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+    def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as a message; `None` where this model has no words for it at its host."""
         blocks: list[dict[str, Any]] = []
         declared: list[ToolSpec] = []
@@ -89,7 +94,7 @@ class MessagesSpelling:
         if settings.changes_tools:
             if not self._carriers.tools or settings.deferred:
                 return None
-            found = _tool_blocks(settings, said, self._carriers)
+            found = _tool_blocks(settings, state, self._carriers)
             if found is None:
                 return None
             blocks, declared = found
@@ -123,15 +128,15 @@ class MessagesSpelling:
 
 
 def _tool_blocks(
-    settings: TurnSettings, said: SaidSettings, carriers: Carriers
+    settings: TurnSettings, state: EncodedSettings, carriers: Carriers
 ) -> tuple[list[dict[str, Any]], list[ToolSpec]] | None:
     """The blocks of a change of tools, and the tools that have to be declared for them: additions
     in the order of the offer, then removals in that of the base.
     """
     blocks: list[dict[str, Any]] = []
     declared: list[ToolSpec] = []
-    known = said.in_force.tools
-    new = {spec.name: spec for spec in said.undeclared(settings)}
+    known = state.in_force.tools
+    new = {spec.name: spec for spec in state.undeclared(settings)}
     defined = {spec.name: spec for spec in settings.defined} | new
     # A tool that is only defined anew is offered already, so it isn't among the added ones.
     for name in [*[n for n in defined if n not in settings.added], *settings.added]:
@@ -143,7 +148,7 @@ def _tool_blocks(
         elif name in new:
             # A call of before would be a reference, so what was bound then would be something else;
             # and one tool of a request stays undeferred.
-            if name in said.called or said.base is None or not said.base.specs:
+            if name in state.called or state.base is None or not state.base.specs:
                 return None
             declared.append(spec)
             blocks.append(_addition(_reference(name)))

@@ -55,7 +55,7 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     translate_turn,
 )
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
-from lutumpy.adapters.said_settings import SaidSettings
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
 from lutumpy.core.turn_settings import TurnSettings
@@ -112,8 +112,8 @@ class MessagesEncoder:
         "last",
         "parts",
         "reminds",
-        "said",
         "stable",
+        "state",
         "system",
     )
 
@@ -126,7 +126,7 @@ class MessagesEncoder:
     ) -> None:
         self._system_role = carriers.system
         # What the messages say of settings, and which reasoning is bound to them.
-        self.said: SaidSettings = SaidSettings(MessagesSpelling(carriers), destination)
+        self.state: EncodedSettings = EncodedSettings(MessagesSpelling(carriers), destination)
         self._needs_record = needs_record
         self.reminds: bool = carriers.reminders
         self._as_blocks = as_blocks
@@ -150,7 +150,7 @@ class MessagesEncoder:
 
     def copy(self) -> MessagesEncoder:
         twin = MessagesEncoder(NO_CARRIERS, self._as_blocks)
-        twin._system_role, twin.said = self._system_role, self.said.copy()
+        twin._system_role, twin.state = self._system_role, self.state.copy()
         twin._needs_record, twin.reminds = self._needs_record, self.reminds
         twin.breakpoints = self.breakpoints
         twin.stable = self.stable
@@ -171,26 +171,26 @@ class MessagesEncoder:
         if item.verbatim is not None and item.verbatim.settings:
             from lutumpy.adapters.anthropic.read_changes import take_read  # few were read
 
-            take_read(self.said, item.verbatim, self.entries, self._as_blocks)
+            take_read(self.state, item.verbatim, self.entries, self._as_blocks)
         if isinstance(item, Message):
             if item.ephemeral and self.reminds and is_reminder(item):
                 # It stands at the end of the request, and stays where it was said.
-                self.said.reminders += texts_of(item)
+                self.state.reminders += texts_of(item)
                 return
             if item.ephemeral and self.stable is None:
                 self.stable = len(self.system.texts), len(self.entries)
             self._add_message(item)
             if not item.ephemeral:
-                self.said.ends_with_answer = item.role == "assistant"
+                self.state.ends_with_answer = item.role == "assistant"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
                 self._add_settings(item.settings, item.api)
             self._add_turn(item)
-            self.said.turns += 1
-            self.said.ends_with_answer = True
+            self.state.turns += 1
+            self.state.ends_with_answer = True
         else:
             self._add_results(item)
-            self.said.ends_with_answer = False
+            self.state.ends_with_answer = False
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -253,10 +253,10 @@ class MessagesEncoder:
         elif self.last != "nothing":
             if self._held_system:
                 messages.append(encode_message("system", self._make_content(self._held_system)))
-            if self.said.pending:
-                messages += [message for message, _ in self.said.pending]
-            if self.said.reminders:
-                messages += [carry_reminder(text) for text in self.said.reminders]
+            if self.state.pending:
+                messages += [message for message, _ in self.state.pending]
+            if self.state.reminders:
+                messages += [carry_reminder(text) for text in self.state.reminders]
         if not messages:
             raise TranscriptError(
                 "there is nothing to answer: a request of the Messages API needs a user message "
@@ -283,7 +283,7 @@ class MessagesEncoder:
             if message.role == "system":
                 from lutumpy.adapters.anthropic.read_changes import note_headers  # few were read
 
-                note_headers(self.said, verbatim.entries)
+                note_headers(self.state, verbatim.entries)
 
     def _add_original_turn(self, turn: AssistantTurn, verbatim: Verbatim) -> None:
         entries: Sequence[bytes] = verbatim.entries
@@ -361,9 +361,9 @@ class MessagesEncoder:
                 self.entries.append(self._wrap_system_texts(held))
             else:
                 self.entries.append(encode_message("system", self._make_content(held)))
-        if self.said.pending and last != "user":
+        if self.state.pending and last != "user":
             # A change stands before an answer, or at the end.
-            self.said.say_pending(self.entries)
+            self.state.say_pending(self.entries)
         self.entries.append(message)
         self.last = last
 
@@ -380,40 +380,40 @@ class MessagesEncoder:
 
     def _add_settings(self, settings: TurnSettings, api: str) -> None:
         """Say what a turn has recorded, before that turn."""
-        said = self.said
+        state = self.state
         if self.reminds:
-            said.pending += [(carry_reminder(text), False) for text in settings.reminders]
+            state.pending += [(carry_reminder(text), False) for text in settings.reminders]
             if settings.reminders:
-                said.headers[CLEAR_AT] = None
+                state.headers[CLEAR_AT] = None
         if settings.left_out and api == API:
             self.leave_out(settings.left_out)
-        said.take(settings, self.entries)
+        state.take(settings, self.entries)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.said.bound.leave_out_last(count):
+        for turn in self.state.bound.leave_out_last(count):
             without = entries_without_reasoning([self.entries[turn.entry]])
             self.entries[turn.entry] = without[0] if without else b""
-            self.said.rewrites |= {("reasoning", turn.turn)}
+            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _note_reasoning(self, turn: AssistantTurn, entries: int) -> None:
         """Note the last entries as a turn, if it has signed reasoning that is sent."""
         if turn.signed and not turn.reasoning_dropped and entries:
             prefix = turn.origin.prefix if turn.origin is not None else None
-            self.said.bound.add(len(self.entries) - entries, self.said.turns, prefix)
+            self.state.bound.add(len(self.entries) - entries, self.state.turns, prefix)
 
     # --- answers ----------------------------------------------------------------------------------
 
     def _add_turn(self, turn: AssistantTurn) -> None:
-        said, origin = self.said, turn.origin
+        state, origin = self.state, turn.origin
         for call in turn.calls:
-            said.called.add(call.name)
+            state.called.add(call.name)
         # Most turns are of the very host that gets the request.
-        is_at_home = origin is not None and origin.host == said.host is not None
+        is_at_home = origin is not None and origin.host == state.host is not None
         if turn.reasoning_dropped and turn.signed and turn.api == API:
-            said.bound.add(len(self.entries), said.turns, None, is_left_out=True)
+            state.bound.add(len(self.entries), state.turns, None, is_left_out=True)
         elif turn.api == API and (self._needs_record or not is_at_home):
-            turn = said.without_unreadable(turn, self._needs_record)
+            turn = state.without_unreadable(turn, self._needs_record)
         if turn.verbatim is not None and turn.verbatim.api == API:
             before = len(self.entries)
             self._add_original_turn(turn, turn.verbatim)
@@ -450,12 +450,14 @@ class MessagesEncoder:
         blocks = finished_blocks(json_values.decode(self.entries[index])["content"], arrived)
         if blocks is None:
             return
-        said = self.said
+        state = self.state
         why = "its result never came: another provider took the next turn"
-        said.unread.append(tell_left_out(said.destination, said.turns - 1, "a server's call", why))
+        state.unread.append(
+            tell_left_out(state.destination, state.turns - 1, "a server's call", why)
+        )
         self.entries[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
-        said.bound.forget_from(index)
-        said.rewrites |= {("unfinished", index)}
+        state.bound.forget_from(index)
+        state.rewrites |= {("unfinished", index)}
         if self.stable is not None and not blocks:
             self.stable = self.stable[0], min(self.stable[1], len(self.entries))
 

@@ -95,7 +95,7 @@ def with_reminders_placed(encoder: MessagesEncoder) -> MessagesEncoder:
     if blocks and kind_of(blocks[-1]).endswith("_tool_result"):
         return encoder
     twin = encoder.copy()
-    texts, twin.said.reminders = twin.said.reminders, []
+    texts, twin.state.reminders = twin.state.reminders, []
     twin.reminds = False
     for text in texts:
         twin.add(Message("system", (TextPart(text),), ephemeral=True))
@@ -106,8 +106,8 @@ def note_headers(
     prepared: Prepared[MessagesEncoder], record: RequestRecord, dialect: Dialect
 ) -> None:
     """Note the beta names that the request needs."""
-    said = prepared.encoder.said
-    headers = {**said.headers, **dict.fromkeys((*prepared.closing.headers, *dialect.headers))}
-    if said.reminders:
+    state = prepared.encoder.state
+    headers = {**state.headers, **dict.fromkeys((*prepared.closing.headers, *dialect.headers))}
+    if state.reminders:
         headers[anthropic_models.CLEAR_AT] = None
     record.headers = {"anthropic-beta": ",".join(headers)}

@@ -9,8 +9,8 @@ from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.original import as_blocks
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.adapters.read_settings import ChangeReading, ReadTool, SettingsReader
-from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.items import Verbatim
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.plain import json_values
@@ -87,19 +87,19 @@ def _changes_in(content: Any) -> Iterator[dict[str, Any]]:
                 yield block
 
 
-def note_headers(said: SaidSettings, entries: Iterable[bytes]) -> None:
+def note_headers(state: EncodedSettings, entries: Iterable[bytes]) -> None:
     """Note the beta names that entries of the system's need."""
     listed = [json_values.decode(entry) for entry in entries]
-    said.headers.update(dict.fromkeys(needed_betas(listed)))
+    state.headers.update(dict.fromkeys(needed_betas(listed)))
 
 
 def take_read(
-    said: SaidSettings, original: Verbatim, entries: list[bytes], with_blocks: bool
+    state: EncodedSettings, original: Verbatim, entries: list[bytes], with_blocks: bool
 ) -> None:
     """Take what entries of a history say of settings; they are encoded next.
 
     Args:
-        said: What is said so far.
+        state: What is said so far.
         original: The entries.
         entries: What is encoded so far.
         with_blocks: A single text is a block too.
@@ -109,7 +109,7 @@ def take_read(
         rest = _remainder(entry)
         return as_blocks(rest) if rest and with_blocks else rest
 
-    said.take_read(original, entries, remains if original.api == API else None)
+    state.take_read(original, entries, remains if original.api == API else None)
 
 
 def _remainder(entry: bytes) -> bytes | None:

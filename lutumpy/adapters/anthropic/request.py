@@ -88,7 +88,7 @@ def request_fields(
             dialect.carriers, with_blocks, dialect.needs_record, dialect.destination
         ),
     )
-    if encoder.said.reminders:
+    if encoder.state.reminders:
         encoder = with_reminders_placed(encoder)
     prepared = prepare(encoder, transcript, offering, record)
     encoder, declared = prepared.encoder, prepared.declared
@@ -114,7 +114,7 @@ def request_fields(
     if "tools" in extra or "system" in extra:
         own = {name: extra[name] for name in ("tools", "system") if name in extra}
         beside = encode(without_unset(own))
-    if encoder.said.bound.signed:
+    if encoder.state.bound.signed:
         beginning = _bound_beginning(offered + beside, encoder)
         encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     listed = offered
@@ -123,7 +123,7 @@ def request_fields(
         at_message, at_system, listed, extra = _place_breakpoints(encoder, declared, offered, extra)
         if offered:
             fields["tools"] = listed
-    late = [*encoder.said.declared, *prepared.closing.declared]
+    late = [*encoder.state.declared, *prepared.closing.declared]
     if late:
         entries = [listed[1:-1]] if listed else []
         fields["tools"] = b"[%b]" % b",".join([*entries, *declare_late(late)])
@@ -142,10 +142,10 @@ def request_fields(
     head = {"tools": offered, "system": encoder.system.place}
     permanent = None if encoder.stable is None else encoder.stable[1]
     prepared.finish(unmarked, permanent, head, lambda: _bound_beginning(offered + beside, encoder))
-    said = encoder.said
-    if said.headers or prepared.closing.headers or said.reminders or dialect.headers:
+    state = encoder.state
+    if state.headers or prepared.closing.headers or state.reminders or dialect.headers:
         note_headers(prepared, record, dialect)
-    if encoder.said.places or b"" in messages:
+    if encoder.state.places or b"" in messages:
         messages = [message for message in messages if message]
     if encoder.parts.depends_on_request:
         messages = encoder.parts.fit(

@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import REASONING
-from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, new_description
+from lutumpy.adapters.encoded_settings import (
+    NOTHING_TO_SAY,
+    Carried,
+    EncodedSettings,
+    new_description,
+)
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -47,16 +52,16 @@ class ConverseSpelling:
         self.keeps_withdrawn: bool = changes
         self.defers: bool = False
 
-    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+    def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as a system message; `None` where there are no words for it."""
         if not settings.changes_tools:
             return NOTHING_TO_SAY
         declared: set[str] = set()
-        if said.base is not None:
-            declared = {spec.name for spec in said.base.specs}
+        if state.base is not None:
+            declared = {spec.name for spec in state.base.specs}
         if not self.keeps_withdrawn or not declared.issuperset(settings.added):
             return None
-        blocks = _tool_blocks(settings, said.in_force)
+        blocks = _tool_blocks(settings, state.in_force)
         return None if blocks is None else Carried(_system_message(blocks))
 
     def withdraw(self, names: tuple[str, ...]) -> Carried:

@@ -26,7 +26,7 @@ from lutumpy.adapters.bedrock.carriers import ConverseSpelling, without_reasonin
 from lutumpy.adapters.bedrock.decode import API, INVALID_INPUT, REASONING
 from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
 from lutumpy.adapters.destination import ANYWHERE, Destination
-from lutumpy.adapters.said_settings import SaidSettings
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -107,7 +107,7 @@ class ConverseEncoder:
 
     Attributes:
         entries: The messages.
-        said: What they say of settings, and which reasoning is bound to them.
+        state: What they say of settings, and which reasoning is bound to them.
         holds_calls: Whether there are calls or results, beside which a request needs tools.
     """
 
@@ -123,12 +123,14 @@ class ConverseEncoder:
         "_system_read",
         "entries",
         "holds_calls",
-        "said",
+        "state",
     )
 
     def __init__(self, dialect: Dialect, destination: Destination = ANYWHERE) -> None:
         self._dialect = dialect
-        self.said: SaidSettings = SaidSettings(ConverseSpelling(dialect.changes), destination)
+        self.state: EncodedSettings = EncodedSettings(
+            ConverseSpelling(dialect.changes), destination
+        )
         self._system_read: bytes = b""
         self._system: list[str] = []
         self.entries: list[bytes] = []
@@ -145,7 +147,7 @@ class ConverseEncoder:
 
     def copy(self) -> ConverseEncoder:
         twin = ConverseEncoder(self._dialect)
-        twin.said = self.said.copy()
+        twin.state = self.state.copy()
         twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin.entries = self.entries.copy()
@@ -163,24 +165,24 @@ class ConverseEncoder:
         if read is not None and read.settings:
             from lutumpy.adapters.bedrock.read_changes import remainder  # few were read
 
-            self.said.take_read(read, self.entries, remainder if read.api == API else None)
+            self.state.take_read(read, self.entries, remainder if read.api == API else None)
         if isinstance(item, Message):
             if item.ephemeral and self._stable is None:
                 self._stable = self._position()
             self._add_message(item)
             if not item.ephemeral:
-                self.said.ends_with_answer = item.role == "assistant"
+                self.state.ends_with_answer = item.role == "assistant"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
                 if item.settings.left_out and item.api == API:
                     self.leave_out(item.settings.left_out)
-                self.said.take(item.settings, self.entries)
+                self.state.take(item.settings, self.entries)
             self._add_turn(item)
-            self.said.turns += 1
-            self.said.ends_with_answer = True
+            self.state.turns += 1
+            self.state.ends_with_answer = True
         else:
             self._add_results(item)
-            self.said.ends_with_answer = False
+            self.state.ends_with_answer = False
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -257,8 +259,8 @@ class ConverseEncoder:
                 "system's"
             )
         messages = self.entries.copy()
-        if self.said.pending:
-            messages += [message for message, _ in self.said.pending]
+        if self.state.pending:
+            messages += [message for message, _ in self.state.pending]
         return messages
 
     def history(self) -> bytes:
@@ -282,15 +284,15 @@ class ConverseEncoder:
         self._last = last
 
     def _write(self, role: str, content: bytes) -> None:
-        if role == "assistant" and self.said.pending:
-            self.said.say_pending(self.entries)
+        if role == "assistant" and self.state.pending:
+            self.state.say_pending(self.entries)
         self.entries.append(b'{"role":"%b","content":%b}' % (role.encode(), content))
         self._role, self._original = role, False
 
     def _extend(self, content: bytes) -> None:
         """More blocks for the last message."""
         last = self.entries[-1]
-        self.said.bound.forget_from(len(self.entries) - 1)
+        self.state.bound.forget_from(len(self.entries) - 1)
         if self._original:
             message = json_values.decode(last)
             content_before = message.get("content")
@@ -300,8 +302,8 @@ class ConverseEncoder:
             self.entries[-1] = last[:-2] + b"," + content[1:] + b"}"
 
     def _append_original(self, entries: Iterable[bytes], role: str, last: str) -> None:
-        if role == "assistant" and self.said.pending:
-            self.said.say_pending(self.entries)
+        if role == "assistant" and self.state.pending:
+            self.state.say_pending(self.entries)
         for entry in entries:
             self.entries.append(entry)
             self._role, self._last, self._original = role, last, True
@@ -340,14 +342,14 @@ class ConverseEncoder:
     # --- answers ----------------------------------------------------------------------------------
 
     def _add_turn(self, turn: AssistantTurn) -> None:
-        said, origin = self.said, turn.origin
+        state, origin = self.state, turn.origin
         # Most turns are of the very host that gets the request.
-        is_at_home = origin is not None and origin.host == said.host is not None
+        is_at_home = origin is not None and origin.host == state.host is not None
         needs_record = self._dialect.needs_record
         if turn.reasoning_dropped and turn.signed and turn.api == API:
-            said.bound.add(len(self.entries), said.turns, None, is_left_out=True)
+            state.bound.add(len(self.entries), state.turns, None, is_left_out=True)
         elif turn.api == API and (needs_record or not is_at_home):
-            turn = said.without_unreadable(turn, needs_record)
+            turn = state.without_unreadable(turn, needs_record)
         follows_assistant = self._role == "assistant"
         if turn.verbatim is not None and turn.verbatim.api == API:
             entries = [
@@ -377,13 +379,13 @@ class ConverseEncoder:
         if turn.signed and not turn.reasoning_dropped:
             prefix = turn.origin.prefix if turn.origin is not None else None
             known = _MOVED if prefix is not None and is_moved else prefix
-            self.said.bound.add(place, self.said.turns, known)
+            self.state.bound.add(place, self.state.turns, known)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.said.bound.leave_out_last(count):
+        for turn in self.state.bound.leave_out_last(count):
             self.entries[turn.entry] = without_reasoning(self.entries[turn.entry])
-            self.said.rewrites |= {("reasoning", turn.turn)}
+            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _without_reasoning(self, entry: bytes, turn: AssistantTurn) -> bytes:
         if not turn.reasoning_dropped:

@@ -75,7 +75,7 @@ def request_fields(
     prepared = prepare(transcript.encoded(key, make_encoder), transcript, offering, record)
     encoder, declared = prepared.encoder, prepared.declared
     listed = _listed(declared, bool(strict), extra, encoder.holds_calls)
-    if encoder.said.bound.signed:
+    if encoder.state.bound.signed:
         beginning = _bound_beginning(listed, encoder)
         encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
     system, messages = encoder.system(), encoder.messages()
@@ -104,7 +104,7 @@ def request_fields(
     if config:
         fields["toolConfig"] = config
     # Only what was rewritten has left an empty place.
-    fields["messages"] = [m for m in messages if m] if encoder.said.rewrites else messages
+    fields["messages"] = [m for m in messages if m] if encoder.state.rewrites else messages
     for name, value in extra.items():
         if value is UNSET:
             fields.pop(name, None)

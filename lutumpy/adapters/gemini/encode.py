@@ -22,11 +22,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.adapters.gemini.decode import API, INVALID_INPUT
 from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
 from lutumpy.adapters.narrowing import CHOICE
-from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -98,7 +98,7 @@ class GeminiEncoder:
 
     Attributes:
         entries: The contents, but for a first one of the user's where the model begins.
-        said: What turns have recorded of settings, and which tools stay declared.
+        state: What turns have recorded of settings, and which tools stay declared.
         permanent: How many contents of a request stand before the first item that is for this
             request; `None` for all.
     """
@@ -112,12 +112,12 @@ class GeminiEncoder:
         "_system_read",
         "entries",
         "permanent",
-        "said",
+        "state",
     )
 
     def __init__(self, dialect: Dialect, destination: Destination = ANYWHERE) -> None:
         self._dialect = dialect
-        self.said: SaidSettings = SaidSettings(CHOICE, destination)
+        self.state: EncodedSettings = EncodedSettings(CHOICE, destination)
         self.permanent: int | None = None
         # The request's `systemInstruction` as it was read from a history, and what was pushed.
         self._system_read: bytes = b""
@@ -129,7 +129,7 @@ class GeminiEncoder:
 
     def copy(self) -> GeminiEncoder:
         twin = GeminiEncoder(self._dialect)
-        twin.said, twin.permanent = self.said.copy(), self.permanent
+        twin.state, twin.permanent = self.state.copy(), self.permanent
         twin._system_read = self._system_read
         twin._system = self._system.copy()
         twin.entries = self.entries.copy()
@@ -140,16 +140,16 @@ class GeminiEncoder:
 
     def add(self, item: Item) -> None:
         if item.verbatim is not None and item.verbatim.settings:
-            self.said.take_read(item.verbatim, self.entries, None)
+            self.state.take_read(item.verbatim, self.entries, None)
         if isinstance(item, Message):
             if item.ephemeral and self.permanent is None:
                 self.permanent = len(self.entries) + self._begins_with_model
             self._add_message(item)
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
-                self.said.take(item.settings, self.entries)
+                self.state.take(item.settings, self.entries)
             self._add_turn(item)
-            self.said.turns += 1
+            self.state.turns += 1
         else:
             self._add_results(item)
 
@@ -329,7 +329,7 @@ class GeminiEncoder:
         """Whether the signatures of a turn are good where it is sent: they fail with another model,
         and at another host (rule OR3).
         """
-        origin, destination = turn.origin, self.said.destination
+        origin, destination = turn.origin, self.state.destination
         if origin is not None and origin.host == destination.host:
             return origin.model == destination.model or destination.is_of_same_model(turn)
         return destination.is_of_same_model(turn)
@@ -349,10 +349,10 @@ class GeminiEncoder:
             has_any = True
         if not has_any:
             return b""
-        self.said.unread.append(
+        self.state.unread.append(
             tell_left_out(
-                self.said.destination,
-                self.said.turns,
+                self.state.destination,
+                self.state.turns,
                 "thought signatures",
                 "sealed for the model and the host that said it",
             )

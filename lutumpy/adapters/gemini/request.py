@@ -69,12 +69,12 @@ def request_fields(
         transcript.refuse_unready()
     dialect, key, make_encoder = encoding_for(model, record.host)
     encoder = transcript.encoded(key, make_encoder)
-    said = encoder.said
+    state = encoder.state
     declared = offering
     if dialect.narrows and not (offering is not None and offering.deferred):
-        declared, said = declared_tools(encoder, transcript, offering, record)
+        declared, state = declared_tools(encoder, transcript, offering, record)
     else:
-        record_settings(record, said.in_force, offering)
+        record_settings(record, state.in_force, offering)
     has_own = offering is not None and bool(offering.specs)
     is_json = _asks_for_json(_merged(own.get("generationConfig"), extra, "generationConfig"))
     if is_json and not has_own and _refuses_tools_beside_json(model):
@@ -98,9 +98,9 @@ def request_fields(
         )
     head = {"tools": offered, "system": encoder.system_place}
     permanent = len(contents) if encoder.permanent is None else encoder.permanent
-    for turn, what, why in said.unread:
+    for turn, what, why in state.unread:
         record.leave_out(turn, what, why)
-    record.compare(transcript.sent_requests, head, said.rewrites, contents, permanent)
+    record.compare(transcript.sent_requests, head, state.rewrites, contents, permanent)
     for name, value in requested.items():
         if value is not None and value is not UNSET:
             fields[name] = encode(value)

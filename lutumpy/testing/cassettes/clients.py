@@ -100,8 +100,8 @@ def _is_async(make: Any) -> bool:
 
 
 def _needs_key(tape: Tape, known: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    is_said = any(SECRET_NAME.search(name) for name in options)
-    return tape.mode == "replay" and "api_key" in known and not is_said
+    is_given = any(SECRET_NAME.search(name) for name in options)
+    return tape.mode == "replay" and "api_key" in known and not is_given
 
 
 def _refuse(options: Mapping[str, Any], name: str) -> None:

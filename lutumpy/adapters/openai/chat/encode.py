@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.destination import ANYWHERE, Destination
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.adapters.narrowing import CHOICE
 from lutumpy.adapters.openai.chat.elsewhere import (
     REASONING_FIELDS,
@@ -37,7 +38,6 @@ from lutumpy.adapters.openai.history_encoder import (
     text_and_calls,
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
-from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -73,10 +73,10 @@ class ChatEncoder(HistoryEncoder):
         narrows: The choice of a request says which of its tools may be called.
 
     Attributes:
-        said: What turns have recorded of settings, and which tools stay declared.
+        state: What turns have recorded of settings, and which tools stay declared.
     """
 
-    __slots__ = ("_held", "_narrows", "said")
+    __slots__ = ("_held", "_narrows", "state")
 
     api = API
 
@@ -97,8 +97,8 @@ class ChatEncoder(HistoryEncoder):
         # An assistant's message with more calls than one may have. It waits for the results.
         self._held: dict[str, Any] | None = None
         self._narrows = narrows
-        self.said: SaidSettings = SaidSettings(CHOICE)
-        self.in_force: SettingsInForce = self.said.in_force
+        self.state: EncodedSettings = EncodedSettings(CHOICE)
+        self.in_force: SettingsInForce = self.state.in_force
 
     @property
     def is_paused(self) -> bool:
@@ -108,20 +108,20 @@ class ChatEncoder(HistoryEncoder):
     def copy(self) -> Self:
         """An independent copy, to encode items that don't stay in the transcript."""
         twin = super().copy()
-        twin._held, twin._narrows, twin.said = self._held, self._narrows, self.said
+        twin._held, twin._narrows, twin.state = self._held, self._narrows, self.state
         if self._narrows:
-            twin.said = self.said.copy()
-            twin.in_force = twin.said.in_force
+            twin.state = self.state.copy()
+            twin.in_force = twin.state.in_force
         return twin
 
     def _take_read(self, original: Verbatim) -> None:
-        self.said.has_read = True
+        self.state.has_read = True
         super()._take_read(original)
 
     def _take_settings(self, settings: TurnSettings) -> None:
         if self._narrows:
-            self.said.turns = self.turns
-            self.said.take(settings, self.entries)
+            self.state.turns = self.turns
+            self.state.take(settings, self.entries)
         else:
             self.in_force.apply(settings)
 

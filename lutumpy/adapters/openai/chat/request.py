@@ -55,11 +55,11 @@ def chat_fields(
         transcript.refuse_unready()
     facts, narrows, key, make_encoder = encoding_for(call_ids, record.host, record.model, host)
     encoder = transcript.encoded(key, make_encoder)
-    said = encoder.said
+    state = encoder.state
     asked, declared = offer, None
     if narrows and not (offer is not None and offer.deferred):
-        said.turns = encoder.turns  # it is told by turn where tools have changed
-        declared, said = declared_tools(encoder, transcript, offer, record)
+        state.turns = encoder.turns  # it is told by turn where tools have changed
+        declared, state = declared_tools(encoder, transcript, offer, record)
         if declared is offer:
             declared = None
         elif offer is None:
@@ -109,7 +109,7 @@ def chat_fields(
     kept = len(entries) if encoder.permanent is None else encoder.permanent
     for turn, what, why in encoder.left_out:
         record.leave_out(turn, what, why)
-    record.compare(transcript.sent_requests, head, said.rewrites, entries, kept)
+    record.compare(transcript.sent_requests, head, state.rewrites, entries, kept)
     if extra:
         add_extra(fields, extra)
     return fields

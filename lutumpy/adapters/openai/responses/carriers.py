@@ -11,8 +11,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from lutumpy.adapters.encoded_settings import (
+    NOTHING_TO_SAY,
+    Carried,
+    EncodedSettings,
+    new_description,
+)
 from lutumpy.adapters.openai.model import output_format
-from lutumpy.adapters.said_settings import NOTHING_TO_SAY, Carried, SaidSettings, new_description
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.turn_settings import KEPT, TurnSettings
@@ -95,11 +100,11 @@ class ResponsesSpelling:
         self.keeps_withdrawn: bool = carriers.tools
         self.defers: bool = True
 
-    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+    def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as items; `None` where this model has no words for it at its host."""
         items: list[bytes] = []
         if settings.changes_tools:
-            found = self._carry_tools(settings, said)
+            found = self._carry_tools(settings, state)
             if found is None:
                 return None
             items += found
@@ -112,14 +117,14 @@ class ResponsesSpelling:
             items.append(encode(update))
         return Carried(b",".join(items)) if items else NOTHING_TO_SAY
 
-    def _carry_tools(self, settings: TurnSettings, said: SaidSettings) -> list[bytes] | None:
+    def _carry_tools(self, settings: TurnSettings, state: EncodedSettings) -> list[bytes] | None:
         """The items of a change of tools; none where the choice of the request says it."""
         render = self._render
         if render is None or not self._carriers.tools or settings.deferred:
             return None
-        known = said.in_force.tools
+        known = state.in_force.tools
         items: list[bytes] = []
-        new = said.undeclared(settings)
+        new = state.undeclared(settings)
         brought = {spec.name for spec in new}
         if new:
             listed = b",".join([render(spec) for spec in new])
@@ -133,11 +138,11 @@ class ResponsesSpelling:
             if text is None:
                 return None
             items.append(encode({"role": "developer", "content": text}))
-        if not self._carriers.names_brought and (new or said.appended):
-            offered = {*said.in_force.offered, *settings.added} - {*settings.removed}
-            declared = {*said.appended, *[spec.name for spec in new]}
-            if said.base is not None:
-                declared |= {spec.name for spec in said.base.specs}
+        if not self._carriers.names_brought and (new or state.appended):
+            offered = {*state.in_force.offered, *settings.added} - {*settings.removed}
+            declared = {*state.appended, *[spec.name for spec in new]}
+            if state.base is not None:
+                declared |= {spec.name for spec in state.base.specs}
             if declared - offered:
                 return None  # the choice would have to name a tool that an item has brought
         return items

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.destination import ANYWHERE, Destination
+from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.adapters.openai.history_encoder import (
     HistoryEncoder,
     arguments_object,
@@ -31,7 +32,6 @@ from lutumpy.adapters.openai.responses.outputs import CALLED_BY_PROGRAMS, output
 from lutumpy.adapters.openai.responses.tool_search import (
     loaded_names,
 )
-from lutumpy.adapters.said_settings import SaidSettings
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -79,7 +79,7 @@ class ResponsesEncoder(HistoryEncoder):
             request do.
 
     Attributes:
-        said: What the entries say of settings. An entry may hold several items.
+        state: What the entries say of settings. An entry may hold several items.
         loaded: The names of the tools that outputs of searches have brought.
     """
 
@@ -91,7 +91,7 @@ class ResponsesEncoder(HistoryEncoder):
         "_left_open",
         "_says_changes",
         "loaded",
-        "said",
+        "state",
     )
 
     api = API
@@ -108,8 +108,8 @@ class ResponsesEncoder(HistoryEncoder):
         self._carriers = carriers
         self._says_changes = spelling is not None
         self.binds: bool = carriers.binds
-        self.said: SaidSettings = SaidSettings(spelling or ResponsesSpelling(NO_CARRIERS))
-        self.in_force: SettingsInForce = self.said.in_force
+        self.state: EncodedSettings = EncodedSettings(spelling or ResponsesSpelling(NO_CARRIERS))
+        self.in_force: SettingsInForce = self.state.in_force
         self._item_ids: set[str] = set()
         self.loaded: set[str] = set()
         # Of the last turn, by call id: who made the call, if its output has to repeat that. A
@@ -124,8 +124,8 @@ class ResponsesEncoder(HistoryEncoder):
         """An independent copy, to encode items that don't stay in the transcript."""
         twin = super().copy()
         twin._carriers, twin._says_changes = self._carriers, self._says_changes
-        twin.said = self.said.copy()
-        twin.in_force = twin.said.in_force
+        twin.state = self.state.copy()
+        twin.in_force = twin.state.in_force
         twin._item_ids = self._item_ids.copy()
         twin._callers = self._callers
         twin._async = self._async
@@ -141,16 +141,16 @@ class ResponsesEncoder(HistoryEncoder):
     # --- settings ---------------------------------------------------------------------------------
 
     def _take_settings(self, settings: TurnSettings) -> None:
-        said = self.said
-        said.turns = self.turns
+        state = self.state
+        state.turns = self.turns
         if settings.left_out and self._own:
             self.leave_out(settings.left_out)
         if not self._says_changes:
             self.in_force.apply(settings)
             return
-        said.take(settings, self.entries)
-        if said.pending:
-            said.say_pending(self.entries)
+        state.take(settings, self.entries)
+        if state.pending:
+            state.say_pending(self.entries)
 
     def _take_read(self, original: Verbatim) -> None:
         if not self._says_changes or original.api != API:
@@ -158,8 +158,8 @@ class ResponsesEncoder(HistoryEncoder):
             return
         from lutumpy.adapters.openai.responses.read_changes import remainder  # few were read
 
-        self.said.turns = self.turns
-        self.said.take_read(original, self.entries, remainder)
+        self.state.turns = self.turns
+        self.state.take_read(original, self.entries, remainder)
 
     def _takes_reminder(self, message: Message) -> bool:
         is_system = message.role in ("system", "developer") and message.verbatim is None
@@ -167,22 +167,22 @@ class ResponsesEncoder(HistoryEncoder):
             return False
         # It is among the request's `instructions`, which stand behind the input.
         texts = [part.text for part in message.parts if isinstance(part, TextPart)]
-        self.said.reminders += texts
+        self.state.reminders += texts
         return True
 
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
         prefix = turn.origin.prefix if turn.origin is not None else None
-        self.said.bound.add(place, self.turns, prefix)
+        self.state.bound.add(place, self.turns, prefix)
 
     def _note_dropped(self, place: int) -> None:
-        self.said.bound.add(place, self.turns, None, is_left_out=True)
+        self.state.bound.add(place, self.turns, None, is_left_out=True)
 
     def leave_out(self, count: int) -> None:
         """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.said.bound.leave_out_last(count):
+        for turn in self.state.bound.leave_out_last(count):
             items: list[dict[str, Any]] = json_values.decode(b"[%b]" % self.entries[turn.entry])
             self.entries[turn.entry] = encode(without_reasoning(items))[1:-1]
-            self.said.rewrites |= {("reasoning", turn.turn)}
+            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _put(self, item: dict[str, Any]) -> None:
         self.entries.append(encode(item))

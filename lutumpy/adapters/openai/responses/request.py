@@ -84,7 +84,7 @@ def responses_fields(
     prepared: Prepared[ResponsesEncoder] | None = None
     # What a search finds changes the list of tools, so that says all there is.
     if carriers.tools and not (offer is not None and offer.deferred):
-        encoder.said.turns = encoder.turns  # it is told by turn where earlier items changed
+        encoder.state.turns = encoder.turns  # it is told by turn where earlier items changed
         prepared = prepare(encoder, transcript, offer, record)
         encoder = prepared.encoder
         tools = _narrowed_tools(prepared, offer, strict, custom, extra, record)
@@ -95,8 +95,8 @@ def responses_fields(
         is_same = offer is in_force.same_as and record.output is in_force.output
         if not is_same or record.effort != in_force.effort:
             record_settings(record, in_force, offer)
-        if encoder.said.reminders:
-            note_reminders(record, encoder.said)
+        if encoder.state.reminders:
+            note_reminders(record, encoder.state)
         beside = _choices_of(extra) if extra and "tools" in extra else ()
         declared = offer
         if offer is not None and offer.deferred:
@@ -122,7 +122,7 @@ def responses_fields(
             refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
         if b'"defer_loading":true' in tools["tools"]:
             _refuse_without_search(tools["tools"], extra or {})
-    if encoder.said.bound.signed:
+    if encoder.state.bound.signed:
         if prepared is None:
             prepared = in_place(encoder, transcript, record)
         beginning = _bound_beginning(tools, extra)
@@ -136,20 +136,20 @@ def responses_fields(
         instructions = _instructions(encoder)
     else:
         head["instructions"] = instructions
-    said = encoder.said
+    state = encoder.state
     kept = len(encoder.entries)
     if carriers.binds:
         bound = entries.copy()  # what a provider parameter changes afterwards isn't seen there
         asked = extra
         record.seal = encoder.seal
-        record.prefix = lambda: said.bound.digest(_bound_beginning(tools, asked), bound, kept)
-        record.turn_of_item = lambda item_id: said.bound.turn_with(item_id, bound)
+        record.prefix = lambda: state.bound.digest(_bound_beginning(tools, asked), bound, kept)
+        record.turn_of_item = lambda item_id: state.bound.turn_with(item_id, bound)
     for turn, what, why in encoder.left_out:
         record.leave_out(turn, what, why)
     permanent = kept if encoder.permanent is None else encoder.permanent
-    record.compare(transcript.sent_requests, head, said.rewrites, entries, permanent)
+    record.compare(transcript.sent_requests, head, state.rewrites, entries, permanent)
     # Only what was rewritten has left an empty place.
-    is_whole = not said.rewrites or b"" not in entries
+    is_whole = not state.rewrites or b"" not in entries
     fields: Fields = {"input": entries if is_whole else [entry for entry in entries if entry]}
     if instructions:
         fields["instructions"] = instructions
@@ -247,10 +247,10 @@ def _narrowed_tools(
     """The part of a request that says which tools there are: those of the base stay, items bring
     further ones, and the choice says which of them may be called.
     """
-    said, declared = prepared.encoder.said, prepared.declared
-    brought = [*said.appended]
+    state, declared = prepared.encoder.state, prepared.declared
+    brought = [*state.appended]
     if prepared.closing.entry and record.settings is not None:
-        brought += [spec.name for spec in said.undeclared(record.settings)]
+        brought += [spec.name for spec in state.undeclared(record.settings)]
     if (declared is None or declared is offer) and not brought:
         return {} if offer is None else _fields_of(offer, strict, text_shape, extra, None, ())
     asked = ToolOffering() if offer is None else offer
@@ -313,7 +313,7 @@ def _instructions(encoder: ResponsesEncoder) -> bytes:
     """The `instructions` of a request where they stand behind the input: what is for this turn
     alone is among them.
     """
-    texts = encoder.said.reminders
+    texts = encoder.state.reminders
     if not texts:
         return encoder.instructions
     read = [json_values.decode(encoder.instructions)] if encoder.instructions else []

@@ -38,7 +38,7 @@ __all__ = [
     "ELSEWHERE",
     "NOTHING_TO_SAY",
     "Carried",
-    "SaidSettings",
+    "EncodedSettings",
     "Spelling",
     "has_tools_of",
     "new_description",
@@ -102,7 +102,7 @@ class Spelling(Protocol):
         """Whether declared tools may be kept out of the prompt until a search has found them."""
         ...
 
-    def carry(self, settings: TurnSettings, said: SaidSettings) -> Carried | None:
+    def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as an entry; `None` where there are no words for it."""
         ...
 
@@ -119,7 +119,7 @@ class Spelling(Protocol):
         ...
 
 
-class SaidSettings:
+class EncodedSettings:
     """What the entries of one encoder say of settings.
 
     Args:
@@ -151,7 +151,7 @@ class SaidSettings:
     """
 
     __slots__ = (
-        "_effort_is_said",
+        "_effort_is_encoded",
         "appended",
         "base",
         "bound",
@@ -195,13 +195,13 @@ class SaidSettings:
         self.turns: int = 0
         self.unread: list[tuple[int, str, str]] = []
         self.rewrites: frozenset[tuple[str, int]] = frozenset()
-        self._effort_is_said = False
+        self._effort_is_encoded = False
         self.has_read: bool = False
         self.ends_with_answer: bool = False
 
-    def copy(self) -> SaidSettings:
+    def copy(self) -> EncodedSettings:
         """An independent copy."""
-        twin = SaidSettings(self.spelling, self.destination)
+        twin = EncodedSettings(self.spelling, self.destination)
         twin.in_force = self.in_force.copy()
         twin.base, twin.declared, twin.effort = self.base, self.declared.copy(), self.effort
         twin.appended, twin.output = self.appended.copy(), self.output
@@ -211,7 +211,7 @@ class SaidSettings:
         twin.remains = self.remains.copy()
         twin.bound, twin.turns = self.bound.copy(), self.turns
         twin.unread, twin.rewrites = self.unread.copy(), self.rewrites
-        twin._effort_is_said, twin.has_read = self._effort_is_said, self.has_read
+        twin._effort_is_encoded, twin.has_read = self._effort_is_encoded, self.has_read
         twin.ends_with_answer = self.ends_with_answer
         return twin
 
@@ -221,7 +221,7 @@ class SaidSettings:
         """
         if settings.is_base:
             return None
-        if settings.effort is None and self._effort_is_said:
+        if settings.effort is None and self._effort_is_encoded:
             if self.spelling.default_effort is None:
                 return None  # there is no word for the default
             settings = replace(settings, effort=self.spelling.default_effort)
@@ -294,7 +294,7 @@ class SaidSettings:
             self.base = offering
         self.declared, self.appended = [], {}
         self.effort, self.output = in_force.effort, in_force.output
-        self._effort_is_said = False
+        self._effort_is_encoded = False
         self.pending = [entry for entry in self.pending if not entry[1]]
         self.rewrites |= {("start", self.turns)}
         if self.places:
@@ -312,7 +312,7 @@ class SaidSettings:
         if not (self.spelling.says_effort and self.in_force.effort):
             self.effort = self.in_force.effort
         elif settings.effort is not KEPT:
-            self._effort_is_said = True
+            self._effort_is_encoded = True
         if not self.spelling.says_output:
             self.output = self.in_force.output
 

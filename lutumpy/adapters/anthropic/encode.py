@@ -451,10 +451,8 @@ class MessagesEncoder:
         if blocks is None:
             return
         state = self.state
-        why = "its result never came: another provider took the next turn"
-        state.unread.append(
-            tell_left_out(state.destination, state.turns - 1, "a server's call", why)
-        )
+        what, why = "a server's call", "its result never came: another provider took the next turn"
+        state.unread.append(tell_left_out(state.destination, state.turns - 1, what, why))
         self.entries[index : index + 1] = [encode_message("assistant", blocks)] if blocks else []
         state.bound.forget_from(index)
         state.rewrites |= {("unfinished", index)}

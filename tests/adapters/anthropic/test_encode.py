@@ -584,7 +584,7 @@ def test_a_server_tool_whose_result_never_came_is_left_out() -> None:
     commit(transcript, foreign(TextBlock("Yes.")))
     transcript.push_user("And?")
     assert [m["role"] for m in request(transcript)["messages"]] == ["user", "assistant", "user"]
-    told = encoder_of(transcript, "claude-sonnet-4-5").said.unread
+    told = encoder_of(transcript, "claude-sonnet-4-5").state.unread
     assert [(turn, what) for turn, what, _ in told] == [(0, "a server's call")]  # OR5
 
 

@@ -72,13 +72,11 @@ def responses_fields(
     if offer is not None and offer.has_late_tools:
         offer = _offer_with_late(offer, carriers, extra)
     text_shape: TextShape | None = None
-    if offer is not None and offer.has_text_tools and takes_custom_tools(custom_tools, model):
-        text_shape = _spell_text_tool
-    custom: TextShape | None = None
+    if carriers.tools or (offer is not None and offer.has_text_tools):
+        text_shape = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
     if carriers.tools:
-        custom = _spell_text_tool if takes_custom_tools(custom_tools, model) else None
         destination = destination_of(record.host, record.model, host)
-        encoder = _speaking_encoder(transcript, destination, carriers, strict, custom)
+        encoder = _speaking_encoder(transcript, destination, carriers, strict, text_shape)
     else:
         encoder = transcript.encoded(key, make_silent)
     prepared: Prepared[ResponsesEncoder] | None = None
@@ -87,41 +85,13 @@ def responses_fields(
         encoder.state.turns = encoder.turns  # it is told by turn where earlier items changed
         prepared = prepare(encoder, transcript, offer, record)
         encoder = prepared.encoder
-        tools = _narrowed_tools(prepared, offer, strict, custom, extra, record)
+        tools = _narrowed_tools(prepared, offer, strict, text_shape, extra, record)
         if record.output is not prepared.output:
             extra = _with_format_of_base(record.output, prepared.output, extra or {})
     else:
-        in_force = encoder.in_force
-        is_same = offer is in_force.same_as and record.output is in_force.output
-        if not is_same or record.effort != in_force.effort:
-            record_settings(record, in_force, offer)
-        if encoder.state.reminders:
-            note_reminders(record, encoder.state)
-        beside = _choices_of(extra) if extra and "tools" in extra else ()
-        declared = offer
-        if offer is not None and offer.deferred:
-            declared = declared_offer(offer, encoder.loaded)
-        tools = {}
-        if declared is offer or (declared is not None and declared.specs):
-            tools = offer_fields(
-                declared,
-                API,
-                _spell_tool,
-                _check_tools,
-                strict,
-                _spell_choice,
-                text_shape,
-                RESPONSES_TOOL_SETTINGS,
-                _spell_allowed,
-                beside,
-            )
-        if offer is not None and offer.deferred:
-            _add_search(tools, offer)
+        tools = _offered_tools(encoder, offer, strict, text_shape, extra, record)
     if "tools" in tools:
-        if model is not None and model.startswith("ft:"):
-            refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
-        if b'"defer_loading":true' in tools["tools"]:
-            _refuse_without_search(tools["tools"], extra or {})
+        _check_declared(tools["tools"], model, extra)
     if encoder.state.bound.signed:
         if prepared is None:
             prepared = in_place(encoder, transcript, record)
@@ -255,6 +225,43 @@ def _narrowed_tools(
         return {} if offer is None else _fields_of(offer, strict, text_shape, extra, None, ())
     asked = ToolOffering() if offer is None else offer
     return _fields_of(asked, strict, text_shape, extra, declared, brought)
+
+
+def _offered_tools(
+    encoder: ResponsesEncoder,
+    offer: ToolOffering | None,
+    strict: bool | None,
+    text_shape: TextShape | None,
+    extra: Mapping[str, Any] | None,
+    record: RequestRecord,
+) -> dict[str, bytes]:
+    """The same where no item says a change: the tools of this turn, and what a search has found of
+    those that are deferred.
+    """
+    in_force = encoder.in_force
+    is_same = offer is in_force.same_as and record.output is in_force.output
+    if not is_same or record.effort != in_force.effort:
+        record_settings(record, in_force, offer)
+    if encoder.state.reminders:
+        note_reminders(record, encoder.state)
+    if offer is None:
+        return {}
+    if not offer.deferred:
+        return _fields_of(offer, strict, text_shape, extra, None, ())
+    declared = declared_offer(offer, encoder.loaded)
+    tools: dict[str, bytes] = {}
+    if declared.specs:
+        tools = _fields_of(declared, strict, text_shape, extra, None, ())
+    _add_search(tools, offer)
+    return tools
+
+
+def _check_declared(tools: bytes, model: str | None, extra: Mapping[str, Any] | None) -> None:
+    """Refuse tools that this model, or a request without a search, doesn't take."""
+    if model is not None and model.startswith("ft:"):
+        refuse_tools(check_tools({"tools": json_values.decode(tools), "model": model}))
+    if b'"defer_loading":true' in tools:
+        _refuse_without_search(tools, extra or {})
 
 
 def _fields_of(

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy.rules.paths import path_of
 
 if TYPE_CHECKING:
-    from lutumpy.doctor.editor import Path
+    from lutumpy.rules.block_wire import Path
     from lutumpy.rules.bound_blocks import BoundBlock, ReasoningBinding
 
 __all__ = ["BoundReasoning"]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lutumpy import Session, TakenOverError, ToolResult
 from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
 from lutumpy.durable.patience import record_patiently
-from lutumpy.durable.questions import is_answer
 from lutumpy.durable.store import SessionStore
-from lutumpy.durable.types import Claim, Counts, InboxEntry, Status
+from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, is_answer
 from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.loops import LoopCounts

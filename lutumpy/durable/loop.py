@@ -60,11 +60,10 @@ from lutumpy.durable.local import LocalRunner
 from lutumpy.durable.loop_arguments import UNSENT, check_arguments, check_parts
 from lutumpy.durable.loop_inbox import LoopInbox
 from lutumpy.durable.polling import PolledCall
-from lutumpy.durable.questions import is_answer
 from lutumpy.durable.results import Answered, RunResult, Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.store import SessionStore
-from lutumpy.durable.types import Claim, InboxEntry, Status, Taken
+from lutumpy.durable.types import Claim, InboxEntry, Status, Taken, is_answer
 from lutumpy.execution import Dispatcher, refuse_running_loop
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lutumpy import CallTicket, ToolResult
-from lutumpy.durable.types import InboxEntry
+from lutumpy.durable.types import InboxEntry, is_answer
 from lutumpy.errors import StoreError
 from lutumpy.execution import ExecutionResult
 from lutumpy.plain import json_values
@@ -41,7 +41,6 @@ __all__ = [
     "asked_calls",
     "asked_of",
     "check_answers",
-    "is_answer",
     "is_asked",
     "leg_of",
     "leg_record",
@@ -215,11 +214,6 @@ def answer_value(
 def no_round(scope: str) -> StoreError:
     """What an answer is refused with where no call can wait for one."""
     return StoreError("answer", f"no round of {scope!r} is open; nothing was taken")
-
-
-def is_answer(entry: InboxEntry) -> bool:
-    """Whether an entry answers a question."""
-    return entry.kind == "answer"
 
 
 def check_answers(call_id: str, asked: Sequence[AskedCall], answers: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Status",
     "StoredEvent",
     "Taken",
+    "is_answer",
 ]
 
 Status: TypeAlias = Literal["open", "waiting", "done", "stuck"]
@@ -76,6 +77,11 @@ class InboxEntry:
     kind: Literal["message", "decision", "notice", "late", "answer"]
     value: Mapping[str, JsonValue]
     taken: bool = False
+
+
+def is_answer(entry: InboxEntry) -> bool:
+    """Whether an entry answers a question."""
+    return entry.kind == "answer"
 
 
 @dataclass(frozen=True, slots=True)

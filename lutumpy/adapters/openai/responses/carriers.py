@@ -25,8 +25,9 @@ from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai import models as openai_models
 
-__all__ = ["Carriers", "ResponsesSpelling", "carriers_of", "format_of", "without_reasoning"]
+__all__ = ["API", "Carriers", "ResponsesSpelling", "carriers_of", "format_of", "without_reasoning"]
 
+API = "openai_responses"
 _UNBOUND = ("id", "status")  # what the API puts on items
 
 

@@ -22,6 +22,7 @@ from lutumpy.adapters.openai.history_encoder import (
 )
 from lutumpy.adapters.openai.parts import cut_output, responses_part
 from lutumpy.adapters.openai.responses.carriers import (
+    API,
     Carriers,
     ResponsesSpelling,
     without_reasoning,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 
 __all__ = ["API", "BINDS_ONLY", "NO_CARRIERS", "ResponsesEncoder"]
 
-API = "openai_responses"
 _ID_OF_CALL = attrgetter("id")
 _CALL_IDS = CallIdRule(ANY_ID, MAX_CALL_ID, "call_")
 

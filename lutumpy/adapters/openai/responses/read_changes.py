@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.openai.read_tools import read_function, read_text_tool
-from lutumpy.adapters.openai.responses.encode import API
+from lutumpy.adapters.openai.responses.carriers import API
 from lutumpy.adapters.read_settings import ChangeReading, ReadTool, SettingsReader
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.plain import json_values

@@ -56,6 +56,12 @@ NOT_MENDED = frozenset(
         "gemini.media",  # bytes that are none: nobody knows what they show
         "gemini.media_type",
         "anthropic.error_content",  # what an error shows in a block of a type that nobody knows
+        "anthropic.block_role",  # a change of tools: only the program knows what it meant
+        "anthropic.system_first",
+        "anthropic.tool_change",
+        "anthropic.tool_change_position",
+        "converse.tool_change_position",
+        "responses.additional_tools",
     }
 )
 """Rules of which some breaches can't be mended without guessing; all others are mended."""

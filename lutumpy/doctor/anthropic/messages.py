@@ -10,6 +10,7 @@ from lutumpy.doctor.entries import mend_entry, mend_role_name
 from lutumpy.doctor.mending import drop_entry, drop_key, message_index, placed
 from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
+from lutumpy.rules.anthropic.changes import CHANGES
 from lutumpy.rules.anthropic.messages import ROLES
 from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
 from lutumpy.rules.anthropic.wire import WIRE
@@ -47,13 +48,17 @@ def _find_shown_role(content: Any) -> tuple[str, str] | None:
     """The role that a message with this content must have, and what shows it."""
     blocks = content if isinstance(content, list) else []
     types = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
-    if "tool_result" in types:
-        return ("user", "results") if "tool_use" not in types else None
-    if "tool_use" in types:
+    if "tool_use" in types:  # also where results stand beside them: those are moved
         return "assistant", "calls"
+    if "tool_result" in types:
+        return "user", "results"
     if types & set(ASSISTANT_ONLY):
         return "assistant", "the model's reasoning or calls"
     return None
+
+
+def _is_message(entry: dict[str, Any]) -> bool:
+    return entry.get("role") in ROLES or _find_shown_role(entry.get("content")) is not None
 
 
 def mend_message(editor: Editor, problem: Problem) -> None:
@@ -61,7 +66,7 @@ def mend_message(editor: Editor, problem: Problem) -> None:
     if isinstance(editor.get(problem.path[:1]), dict):
         drop_key(editor, problem, _MESSAGE_KEYS, problem.path[:1])
     else:
-        mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
+        mend_entry(editor, problem, _is_message)
 
 
 def mend_content(editor: Editor, problem: Problem) -> None:
@@ -96,9 +101,12 @@ def write_system_as_user(editor: Editor, problem: Problem) -> None:
     if not isinstance(message, dict):
         return
     content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    if any(isinstance(block, dict) and block.get("type") in CHANGES for block in blocks):
+        return  # nobody but the system may change tools
     if isinstance(content, str):
         editor.put((*path, "content"), _mark_as_system(content))
-    for number, block in enumerate(content if isinstance(content, list) else ()):
+    for number, block in enumerate(blocks):
         if isinstance(block, dict) and isinstance(block.get("text"), str):
             editor.put((*path, "content", number, "text"), _mark_as_system(block["text"]))
     editor.put((*path, "role"), "user")

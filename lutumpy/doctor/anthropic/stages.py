@@ -196,7 +196,7 @@ _MENDINGS: Mapping[str, Mending] = {
         left="marks in `system` and `tools`: repairs change only the messages",
     ),
     "anthropic.system_first": Mending(
-        one_by_one("system roles", write_system_as_user), repairs=("set_role",)
+        one_by_one("system roles", write_system_as_user), repairs=("set_role",), left=CHANGE_IS_LEFT
     ),
     "anthropic.system_position": Mending(
         all_at_once("system positions", move_system), repairs=("move_message",)
@@ -221,6 +221,7 @@ _MENDINGS: Mapping[str, Mending] = {
             "drop_result",
             "drop_reasoning",
         ),
+        left=CHANGE_IS_LEFT,
     ),
     "anthropic.empty_user": Mending(
         one_by_one("empty messages", drop_empty_user),

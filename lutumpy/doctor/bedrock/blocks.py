@@ -81,6 +81,11 @@ def _mend_keys(
             return
     if not own:
         return
+    if len(block) == 1:  # one key, under which nothing stands that it may hold
+        if not block[own[0]]:
+            reason = "The block holds nothing; it is left out."
+            drop_entry(editor, path, problem, "drop_empty", reason)
+        return  # of anything else, only the program knows what it was to say
     editor.expect(path)
     editor.set_entry(path, {own[0]: block[own[0]]})
     behind = (*path[:-1], int(path[-1]) + 1)

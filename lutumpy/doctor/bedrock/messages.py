@@ -31,7 +31,11 @@ def mend_message(editor: Editor, problem: Problem) -> None:
     if isinstance(editor.get(problem.path[:1]), dict):
         drop_key(editor, problem, _MESSAGE_KEYS, problem.path[:1])
     else:
-        mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
+        mend_entry(editor, problem, _is_message)
+
+
+def _is_message(entry: dict[str, Any]) -> bool:
+    return entry.get("role") in ROLES or _find_shown_role(entry.get("content")) is not None
 
 
 def mend_role(editor: Editor, problem: Problem) -> None:

@@ -177,23 +177,34 @@ def mend_sides(editor: Editor, problems: list[Problem]) -> None:
     by_content: dict[int, Problem] = {}
     for problem, index in placed(problems):
         by_content.setdefault(index, problem)
+    # Found before anything moves: what one content gives away goes into the next one.
+    misplaced = {index: _misplaced_parts(editor.get((index,))) for index in by_content}
+    was_given_some: set[int] = set()
     for index, problem in by_content.items():
-        content = editor.get((index,))
-        parts = content.get("parts") if isinstance(content, dict) else None
-        if not isinstance(parts, list):
+        moved, is_all = misplaced[index]
+        if not moved:
             continue
-        is_model = content.get("role") == "model"
-        name = "functionResponse" if is_model else "functionCall"
-        moved = [n for n, part in enumerate(parts) if field(part, name) is not None]
+        is_model = editor.get((index, "role")) == "model"
         role = "user" if is_model else "model"
-        if len(moved) == len(parts):
+        if is_all and index not in was_given_some:
             editor.put((index, "role"), role)
             reason = f"Only contents of the role {role!r} hold this; the content gets that role."
             editor.done("set_role", problem, reason)
             continue
         move_parts(editor, index, moved, role)
+        was_given_some.add(index + 1)
         reason = f"Only contents of the role {role!r} hold this; it goes into one after this one."
         editor.done("move_result" if is_model else "move_call", problem, reason)
+
+
+def _misplaced_parts(content: Any) -> tuple[list[int], bool]:
+    """Which parts of a content only the other speaker may have, and whether it has no others."""
+    parts = content.get("parts") if isinstance(content, dict) else None
+    if not isinstance(parts, list):
+        return [], False
+    name = "functionResponse" if content.get("role") == "model" else "functionCall"
+    moved = [n for n, part in enumerate(parts) if field(part, name) is not None]
+    return moved, len(moved) == len(parts)
 
 
 def mend_start(editor: Editor, problem: Problem) -> None:

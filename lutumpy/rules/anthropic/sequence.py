@@ -108,6 +108,8 @@ def _only_sets_effort(turn: Turn, messages: Sequence[Any]) -> bool:
 def _check_roles(turns: list[Turn]) -> list[Problem]:
     found: list[Problem] = []
     for turn in turns:
+        if turn.role not in ("user", "assistant", "system"):
+            continue  # its role is what the API refuses
         for path, block in turn.blocks:
             kind = block.get("type")
             needed = None
@@ -120,7 +122,7 @@ def _check_roles(turns: list[Turn]) -> list[Problem]:
             # A system message in the middle may show images and documents [probed].
             if kind in SHOWN and turn.role == "system":
                 continue
-            if needed is not None and turn.role != needed and turn.role:
+            if needed is not None and turn.role != needed:
                 where = place_of(path)
                 message = (
                     f"{place_of(path[:1])}: `{kind}` blocks can only be in `{needed}` messages"

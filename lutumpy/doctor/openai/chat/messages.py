@@ -28,7 +28,11 @@ _TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refu
 
 def mend_list_entry(editor: Editor, problem: Problem) -> None:
     """An entry of the list that is not a message."""
-    mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
+    mend_entry(editor, problem, _is_message)
+
+
+def _is_message(entry: dict[str, Any]) -> bool:
+    return entry.get("role") in ROLES or _find_shown_role(entry) is not None
 
 
 def mend_role(editor: Editor, problem: Problem) -> None:
@@ -47,7 +51,7 @@ def mend_role(editor: Editor, problem: Problem) -> None:
 
 def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
     """The role that a message without a known one must have, and what shows it."""
-    if isinstance(message.get("tool_call_id"), str) and not message.get("tool_calls"):
+    if message.get("tool_call_id") is not None and not message.get("tool_calls"):
         return "tool", "a `tool_call_id`"
     if isinstance(message.get("tool_calls"), list) and message["tool_calls"]:
         return "assistant", "calls"

@@ -222,7 +222,8 @@ def _find_sharing(editor: Editor) -> Iterator[tuple[list[int], dict[int, int]]]:
     The output of a call is the first one after its turn that no call before it has taken.
     """
     searches = _find_items(editor, ("tool_search_output",))
-    searched_ids = {_call_id(editor, at) for at in searches}
+    ids = [_call_id(editor, at) for at in searches]
+    searched_ids = {call_id for call_id in ids if isinstance(call_id, str)}
     calls: dict[tuple[str, str], list[int]] = {}
     output_of: dict[int, int] = {}
     waiting: dict[tuple[str, str], list[int]] = {}

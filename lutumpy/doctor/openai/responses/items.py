@@ -193,7 +193,13 @@ def mend_item_id(editor: Editor, problem: Problem) -> None:
     """An id that isn't one of its type: items need none."""
     path = problem.path[:1]
     item = editor.get(path)
-    if not isinstance(item, dict) or "id" not in item or item_type(item) in NEEDS_ID:
+    if not isinstance(item, dict) or "id" not in item:
+        return
+    if item_type(item) == "item_reference":
+        reason = "The item refers to another one by an id that no item has; it is left out."
+        drop_entry(editor, path, problem, "drop_reference", reason)
+        return
+    if item_type(item) in NEEDS_ID:
         return
     # The server looks reasoning up by its id, unless the content itself comes along.
     if item_type(item) == "reasoning" and not item.get("encrypted_content"):

@@ -119,7 +119,8 @@ _MENDINGS: Mapping[str, Mending] = {
         repairs=("drop_key", "convert_message", "set_role"),
     ),
     "responses.item_id": Mending(
-        one_by_one("item ids", mend_item_id), repairs=("drop_id", "drop_reasoning")
+        one_by_one("item ids", mend_item_id),
+        repairs=("drop_id", "drop_reasoning", "drop_reference"),
     ),
     "responses.duplicate_item": Mending(
         all_at_once("repeated items", mend_items),

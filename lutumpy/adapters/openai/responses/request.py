@@ -91,7 +91,10 @@ def responses_fields(
     else:
         tools = _offered_tools(encoder, offer, strict, text_shape, extra, record)
     if "tools" in tools:
-        _check_declared(tools["tools"], model, extra)
+        if model is not None and model.startswith("ft:"):
+            refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+        if b'"defer_loading":true' in tools["tools"]:
+            _refuse_without_search(tools["tools"], extra or {})
     if encoder.state.bound.signed:
         if prepared is None:
             prepared = in_place(encoder, transcript, record)
@@ -254,14 +257,6 @@ def _offered_tools(
         tools = _fields_of(declared, strict, text_shape, extra, None, ())
     _add_search(tools, offer)
     return tools
-
-
-def _check_declared(tools: bytes, model: str | None, extra: Mapping[str, Any] | None) -> None:
-    """Refuse tools that this model, or a request without a search, doesn't take."""
-    if model is not None and model.startswith("ft:"):
-        refuse_tools(check_tools({"tools": json_values.decode(tools), "model": model}))
-    if b'"defer_loading":true' in tools:
-        _refuse_without_search(tools, extra or {})
 
 
 def _fields_of(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.errors import Problem
+
+FindRole: TypeAlias = "Callable[[dict[str, Any]], tuple[str, str] | None]"
+"""The role that a message must have by what it holds, and what shows it; `None` for none."""
 
 _OTHER_NAMES: Mapping[str, str] = {
     "human": "user",
@@ -69,3 +72,31 @@ def mend_role_name(editor: Editor, problem: Problem, roles: tuple[str, ...]) -> 
         "set_role", problem, f"The API has no role {old!r}; its name for this role is {role!r}."
     )
     return True
+
+
+def has_role(entry: dict[str, Any], roles: tuple[str, ...], find_role: FindRole) -> bool:
+    """Whether an object is a message: its role says so, or what it holds."""
+    return entry.get("role") in roles or find_role(entry) is not None
+
+
+def mend_role_as_shown(
+    editor: Editor, problem: Problem, roles: tuple[str, ...], find_role: FindRole
+) -> None:
+    """Replace a role under another name, or set the one that the message shows.
+
+    Args:
+        editor: The messages.
+        problem: The problem with the role of a message.
+        roles: The roles that the API knows.
+        find_role: The role that a message must have.
+    """
+    if mend_role_name(editor, problem, roles):
+        return
+    message = editor.get(problem.path[:1])
+    shown = find_role(message) if isinstance(message, dict) else None
+    if shown is None:
+        return
+    role, sign = shown
+    editor.put((problem.path[0], "role"), role)
+    reason = f"The role is missing or unknown; a message with {sign} has the role {role!r}."
+    editor.done("set_role", problem, reason)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.entries import mend_entry, mend_role_name
+from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
 from lutumpy.doctor.mending import drop_entry, drop_key, message_index, placed
 from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
@@ -32,20 +32,12 @@ _MESSAGE_KEYS = frozenset({"role", "content"})
 
 def mend_role(editor: Editor, problem: Problem) -> None:
     """The role that the blocks of a message show."""
-    path = problem.path[:1]
-    if mend_role_name(editor, problem, ROLES):
-        return
-    shown = _find_shown_role(editor.get((*path, "content")))
-    if shown is None:
-        return
-    role, sign = shown
-    editor.put((*path, "role"), role)
-    reason = f"The role is missing or unknown; a message with {sign} has the role {role!r}."
-    editor.done("set_role", problem, reason)
+    mend_role_as_shown(editor, problem, ROLES, _find_shown_role)
 
 
-def _find_shown_role(content: Any) -> tuple[str, str] | None:
-    """The role that a message with this content must have, and what shows it."""
+def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
+    """The role that a message must have by its blocks, and what shows it."""
+    content = message.get("content")
     blocks = content if isinstance(content, list) else []
     types = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
     if "tool_use" in types:  # also where results stand beside them: those are moved
@@ -57,16 +49,12 @@ def _find_shown_role(content: Any) -> tuple[str, str] | None:
     return None
 
 
-def _is_message(entry: dict[str, Any]) -> bool:
-    return entry.get("role") in ROLES or _find_shown_role(entry.get("content")) is not None
-
-
 def mend_message(editor: Editor, problem: Problem) -> None:
     """An entry of the list that is not a message, or a message with keys that the API refuses."""
     if isinstance(editor.get(problem.path[:1]), dict):
         drop_key(editor, problem, _MESSAGE_KEYS, problem.path[:1])
     else:
-        mend_entry(editor, problem, _is_message)
+        mend_entry(editor, problem, lambda entry: has_role(entry, ROLES, _find_shown_role))
 
 
 def mend_content(editor: Editor, problem: Problem) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.entries import mend_entry, mend_role_name
+from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
 from lutumpy.doctor.openai.chat.results import end_of_results
 from lutumpy.doctor.openai.chat.spelling import SPELLING
 from lutumpy.doctor.openai.contents import mend_content, mend_text_part
@@ -28,25 +28,12 @@ _TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refu
 
 def mend_list_entry(editor: Editor, problem: Problem) -> None:
     """An entry of the list that is not a message."""
-    mend_entry(editor, problem, _is_message)
-
-
-def _is_message(entry: dict[str, Any]) -> bool:
-    return entry.get("role") in ROLES or _find_shown_role(entry) is not None
+    mend_entry(editor, problem, lambda entry: has_role(entry, ROLES, _find_shown_role))
 
 
 def mend_role(editor: Editor, problem: Problem) -> None:
     """The role that the rest of the message shows."""
-    message = editor.get(problem.path[:1])
-    if not isinstance(message, dict) or mend_role_name(editor, problem, ROLES):
-        return
-    shown = _find_shown_role(message)
-    if shown is None:
-        return
-    role, sign = shown
-    editor.put((problem.path[0], "role"), role)
-    reason = f"The role is missing or unknown; a message with {sign} has the role {role!r}."
-    editor.done("set_role", problem, reason)
+    mend_role_as_shown(editor, problem, ROLES, _find_shown_role)
 
 
 def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:

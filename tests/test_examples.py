@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -231,6 +232,57 @@ def live(server: WireServer) -> dict[str, str]:
 def test_an_example_prints_what_it_promises(case: Case) -> None:
     done = run_here(case, [], case.given) if IS_PART else run(case.command, case.given)
     assert done == (0, case.output, "")
+
+
+SLOW_CALLS = """
+import asyncio
+import httpx2
+
+send = httpx2.AsyncClient.send
+
+async def send_late(client, request, **named):
+    await asyncio.sleep(1.0 if b"tools/call" in request.content else 0)
+    return await send(client, request, **named)
+
+httpx2.AsyncClient.send = send_late
+"""
+
+
+@pytest.mark.slow
+def test_no_worker_of_the_trip_is_killed_inside_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hotel is slow here, and the only worker is the one that is killed: inside `reserve`, it
+    would leave open whether there is a room.
+    """
+    monkeypatch.syspath_prepend(str(ROOT))
+    trip = importlib.import_module("examples.trip_service.__main__")
+
+    class OneWorker(trip.Processes):  # type: ignore[misc, name-defined]
+        def start_worker(self, *addresses: str) -> None:
+            if not self.workers:
+                super().start_worker(*addresses)
+
+        def replace_worker(self, *addresses: str) -> None:
+            time.sleep(0.5)
+            super().replace_worker(*addresses)
+
+    (tmp_path / "sitecustomize.py").write_text(SLOW_CALLS, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    with serve(trip.SCRIPT) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        processes = OneWorker(tmp_path / "trips.db", "a-model")
+        try:
+            trip.tell_story(processes)
+        finally:
+            processes.end()
+    (case,) = (case for case in CASES if case.script == "trip_service/__main__.py")
+    assert capsys.readouterr().out == case.output
+    results = [
+        message for message in server.requests[-1].body["messages"] if "tool_call_id" in message
+    ]
+    assert results[-1]["content"] == "3 nights for Ada"
 
 
 @pytest.fixture

@@ -77,16 +77,20 @@ class Processes:
             process.communicate()
 
 
-def wait_for(web: httpx2.Client, name: str) -> dict[str, Any]:
-    """What the service says of the trip, once it has something of this name."""
+def trip_at_rest(web: httpx2.Client) -> dict[str, Any]:
+    """What the service says of the trip, once no worker is at it.
+
+    A worker that is killed inside a call leaves open whether the call happened: `pay` and the
+    hotel's `reserve` would not be tried again, and the model would be told so.
+    """
     until = time.monotonic() + SECONDS
-    trip: dict[str, Any] = {}
-    while time.monotonic() < until:
-        trip = web.get(TRIP).json()
-        if trip[name]:
-            return trip
+    trip: dict[str, Any] = {"status": "open"}
+    while trip["status"] == "open":
+        if time.monotonic() > until:
+            raise TimeoutError(f"the trip is still under way: {trip}")
         time.sleep(0.1)
-    raise TimeoutError(f"the trip has no {name}: {trip}")
+        trip = web.get(TRIP).json()
+    return trip
 
 
 def tell_story(processes: Processes) -> None:
@@ -97,14 +101,14 @@ def tell_story(processes: Processes) -> None:
         processes.start_worker(hotel, service)
     with httpx2.Client(base_url=service, timeout=SECONDS) as web:
         web.post(TRIP, json={"id": "request 1", "text": "Book me a trip to Peru."})
-        (held,) = wait_for(web, "held")["held"]
+        (held,) = trip_at_rest(web)["held"]
         print(f"somebody has to decide: {', '.join(held['calls'])}")
         processes.replace_worker(hotel, service)
         decision = {"digest": held["digest"], "call": "pay", "by": "ann"}
         print("ann:", web.post(f"{TRIP}/decisions", json=decision).json())
         print("bob:", web.post(f"{TRIP}/decisions", json={**decision, "by": "bob"}).json())
 
-        (asked,) = wait_for(web, "asked")["asked"]
+        (asked,) = trip_at_rest(web)["asked"]
         print(f"the hotel asks: {asked['message']}")
         processes.replace_worker(hotel, service)
         for name in ("A", "Ada"):
@@ -113,6 +117,7 @@ def tell_story(processes: Processes) -> None:
             told = web.post(f"{TRIP}/answers", json=answer).json()
             print(f"{name}:", told.get("error", told))
 
+        assert trip_at_rest(web)["asked"] == []
         processes.replace_worker(hotel, service)
         for application in web.get("/office").json():
             done = {
@@ -121,7 +126,7 @@ def tell_story(processes: Processes) -> None:
             }
             for _ in range(2):  # webhooks come twice
                 print("the office calls:", web.post("/webhook", json=done).json())
-        print(wait_for(web, "answer")["answer"])
+        print(trip_at_rest(web)["answer"])
 
 
 def main() -> None:

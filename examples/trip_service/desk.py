@@ -53,10 +53,11 @@ async def opened(
     async with SqliteStore(file) as store, McpTools(hotel, ask="hold") as source:
         tools = Trip.with_dynamic_tools({Trip.hotel: source.tools})
         dispatch = Dispatcher(Trip, context={"office": office})
-        # A killed worker's conversation is free after two seconds; thirty are the default.
+        # A killed worker's conversation is free after ten seconds; thirty are the default. Fewer
+        # would take it from a worker that a busy machine lets wait.
         yield (
             store,
             DurableLoop(
-                store, OpenAIChat(model), tools=tools, dispatch=dispatch, hooks=hooks, lease=2.0
+                store, OpenAIChat(model), tools=tools, dispatch=dispatch, hooks=hooks, lease=10.0
             ),
         )

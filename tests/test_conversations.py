@@ -355,6 +355,7 @@ def server() -> Iterator[WireServer]:
         yield running
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_every_transcript_is_accepted_by_every_api_K5(server: WireServer) -> None:
     Conversations.server = server

@@ -276,6 +276,7 @@ def public_names() -> set[str]:
     return {*homes.values()}
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_test_imports_a_public_name_from_where_it_is_public() -> None:
     """So that the tests show how much of the library its public doors reach."""

@@ -341,6 +341,8 @@ def verdict(dump: dict[str, Any], how: str, path: Path, other: Any) -> bool:
     return True
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize("name", SESSIONS)
 def test_every_session_is_loaded_as_it_was_R4(name: str) -> None:
     session = SESSIONS[name]
@@ -353,6 +355,8 @@ def test_every_session_is_loaded_as_it_was_R4(name: str) -> None:
             assert adapter.messages(loaded.transcript) == adapter.messages(session.transcript)
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_spoilt_dump_is_refused_or_can_be_sent_K5_R4(name: str) -> None:
     dump = SESSIONS[name].dump()

@@ -275,6 +275,7 @@ def committed(
     round.commit(session, [ToolResult(m, *said) for m, said in zip(metadata, given, strict=True)])
 
 
+@pytest.mark.pure
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     source=st.sampled_from(sorted(APIS)),
@@ -396,6 +397,7 @@ def test_k7_a_text_that_is_too_long_is_cut_and_says_so(content: str, api: str) -
         )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("api", sorted(APIS))
 @pytest.mark.parametrize(

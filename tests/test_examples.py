@@ -248,6 +248,7 @@ httpx2.AsyncClient.send = send_late
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_worker_of_the_trip_is_killed_inside_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -309,6 +310,7 @@ def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return [first, *failures, *between, second, last]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.scaled
 @pytest.mark.parametrize(
@@ -441,6 +443,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys.modules["boto3"], "DEFAULT_SESSION", None)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_keys")
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], int]]:
     yield lambda: capsys.readouterr().out.count(" fails (")
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     hosts: Hosts, fallback: Any, capsys: pytest.CaptureFixture[str]
@@ -197,6 +198,7 @@ def test_whoever_fails_the_session_goes_on_and_no_host_refuses_anything(
     assert failed > 8
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_back_at_a_host_each_request_begins_with_its_last_one(
     hosts: Hosts, fallback: Any, capsys: pytest.CaptureFixture[str]

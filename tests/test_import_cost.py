@@ -42,6 +42,7 @@ def loaded(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -324,6 +324,7 @@ def sessions(names: tuple[str, ...]) -> list[tuple[str, int]]:
     return [(names[k % len(names)], SEED + k) for k in range(examples(100))]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_random_sessions_are_taken_and_every_loss_is_told_PB8_PB9_PB21() -> None:
     """Section 5.1: nothing refused, nothing dropped without a receipt, no receipt for what wasn't
@@ -345,6 +346,7 @@ def test_random_sessions_are_taken_and_every_loss_is_told_PB8_PB9_PB21() -> None
                 assert callable_names(llm.api, llm.bodies[-1]) == wanted, where
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude", "claude by reference", "claude at Bedrock", "gpt"])
 def test_what_can_be_said_loses_nothing_and_only_appends_PB2_PB6(name: str) -> None:
@@ -384,6 +386,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_careful_way_drops_exactly_what_the_vendor_would_PB8(
     monkeypatch: pytest.MonkeyPatch,

@@ -221,6 +221,7 @@ NAMED = {
 """The recorded hosts as the server stands for them; one without a row by another one's name."""
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_recorded_answers_of_every_host_go_to_every_other_OR2_OR3(
     server: WireServer, models: Models

@@ -86,6 +86,7 @@ def test_every_maker_in_the_table_is_known_by_its_surroundings() -> None:
         assert [key for key in keys if not is_of_provider(key)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", SURROUNDINGS)
 def test_every_variable_that_an_sdk_reads_is_left_out(maker: str) -> None:
     known = SURROUNDINGS[maker]

@@ -117,6 +117,8 @@ def script(order: list[Api]) -> list[Reply]:
     return [*[calling(number) for number in range(len(order) - 1)], Reply(text="A cat.")]
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize("first", APIS)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_conversation_goes_through_every_api_and_back_R1_R2(

@@ -298,6 +298,7 @@ def beginning(api: Api) -> bytes:
     return b"".join([write_event(event) for event in events[: len(events) // 2 + 2]])
 
 
+@pytest.mark.slow
 @every_api
 async def test_leaving_the_block_early_closes_the_connection_S3(api: Api) -> None:
     gc.collect()

@@ -322,6 +322,7 @@ def test_a_client_of_our_own_lives_as_long_as_its_event_loop() -> None:
     assert len(made) == 2
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = (
         "import sys; from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses; "

@@ -190,6 +190,7 @@ def test_structured_turns_and_retries_of_values_are_counted_B7() -> None:
 # --- prices ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_of_two_providers_cost_what_the_list_says_with_and_without_cache_B3() -> None:
     """The sums are made by hand: dollars for a million tokens are 0.40/1.60/0.10 for one model,
     3/15/0.30/3.75 for the other."""

@@ -119,6 +119,7 @@ def written(events: list[Any], api: str, draw: random.Random) -> tuple[Any, str]
     return text.replace("\n", end), ", ".join([*how, repr(end), f"indent {indent}"])
 
 
+@pytest.mark.slow
 def test_a_streamed_answer_is_read_in_every_form_in_which_it_may_be_kept() -> None:
     draw = random.Random(25)
     assert set(FILES) == set(api_names())

@@ -275,6 +275,7 @@ def test_fresh_ids_are_linear_in_calls_whatever_ids_are_taken_C6(taken_by: str) 
     assert asked_for(2000) <= 2.2 * asked_for(1000) < 10_000
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("given", ["taken", "empty", "repeated", "half"])
 def test_reading_many_calls_without_usable_ids_is_linear_C6(api: str, given: str) -> None:

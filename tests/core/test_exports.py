@@ -35,6 +35,7 @@ def test_importing_the_package_loads_neither_the_checks_nor_the_repairs() -> Non
     assert [name for name in loaded if name.startswith("lutumpy.doctor")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_late_name_is_there_when_it_is_asked_for(name: str) -> None:
     asked = f"import lutumpy.doctor as d; print(d.{name}.__name__, '{name}' in dir(d))"
@@ -49,6 +50,7 @@ def test_a_star_import_brings_them_all() -> None:
     ) == list(NAMES)
 
 
+@pytest.mark.slow
 def test_the_doctor_loads_no_sdk() -> None:
     script = (
         "from lutumpy.doctor import *; import sys; propose_repairs('openai_chat', [{}]); "

@@ -296,6 +296,8 @@ def mended(talk: Talk, body: Json, **options: Any) -> tuple[Json, list[str]]:
     return after, [place for repair in repairs for place in repair.drops_reasoning]
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("api", "model"),
     [

@@ -127,6 +127,7 @@ def numbered(history: History, mark: str) -> History:
     return found
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(("other", "api"), DIRECTIONS)
 def test_a_history_that_goes_on_with_another_api_keeps_every_call_with_its_result(
     other: Api, api: Api, client: Client

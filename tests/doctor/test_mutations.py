@@ -108,6 +108,7 @@ def test_there_are_enough_ways_to_break_a_history() -> None:
     )
 
 
+@pytest.mark.pure
 @pytest.mark.sweep
 @pytest.mark.parametrize(("api", "name"), CASES)
 def test_what_is_broken_is_found_mended_and_accepted(api: Api, name: str, client: Client) -> None:

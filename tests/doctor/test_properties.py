@@ -296,6 +296,7 @@ def test_every_kind_of_repair_mends_some_rule() -> None:
     )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_work_grows_with_the_messages_not_with_their_square(api: Api) -> None:

@@ -493,6 +493,7 @@ def nested(levels: int, leaf: Any = 1) -> Any:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.sweep
 @pytest.mark.parametrize("levels", [299, 300, 1_000, 50_000])
 @pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages"])

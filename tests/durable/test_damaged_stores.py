@@ -97,6 +97,7 @@ def _uses(store: SqliteStore) -> Sequence[Callable[[], Awaitable[Any]]]:
     ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_what_is_no_content_is_a_named_error_whoever_reads_it(tmp_path: Path) -> None:
     whole, path = tmp_path / "whole.db", tmp_path / "agent.db"

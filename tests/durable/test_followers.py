@@ -40,6 +40,7 @@ async def follow_together(store: Any, followers: int, *, leave: int = 0) -> list
     return seen
 
 
+@pytest.mark.slow
 async def test_every_follower_sees_every_event_in_order_P20(make: Callable[[], Any]) -> None:
     seen = await follow_together(make(), 30, leave=10)
     everything = [*range(1, BATCHES * 5 + 1)]
@@ -50,6 +51,7 @@ async def test_every_follower_sees_every_event_in_order_P20(make: Callable[[], A
     ] * 3
 
 
+@pytest.mark.slow
 async def test_fifty_followers_read_little_more_than_one_P20(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ async def late_texts(store: Any) -> list[str]:
     return [item.text for item in items if isinstance(item, Message) and item.late is not None]
 
 
+@pytest.mark.slow
 def test_wait_commits_the_round_when_its_results_have_come_LR9_LR10(make: Any) -> None:
     async def main() -> None:
         store, farm = await new_store(make), Farm()

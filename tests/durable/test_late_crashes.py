@@ -172,6 +172,7 @@ def faults(values: list[str], farm: Farm) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", ["wait", "go_on"])
 @pytest.mark.parametrize("api", ["openai_responses", "anthropic_messages"])
 def test_nothing_is_lost_doubled_or_begun_twice(api: str, late: str) -> None:

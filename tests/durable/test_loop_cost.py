@@ -92,6 +92,7 @@ async def rounds_of(path: Path, replies: list[Reply]) -> list[list[tuple[str, in
         return store.rounds()
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 async def test_a_round_that_reads_takes_three_transactions_of_few_statements_P22(
     tmp_path: Path,

@@ -124,6 +124,7 @@ def test_a_lost_lease_is_noticed_while_a_tool_runs_and_cancels_it(backend: str) 
     anyio.run(main, backend=backend)
 
 
+@pytest.mark.slow
 def test_a_lease_is_renewed_as_long_as_a_run_goes_on(backend: str) -> None:
     async def main() -> None:
         store, ledger = await new_store(), Ledger()

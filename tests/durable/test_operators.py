@@ -293,6 +293,7 @@ def test_a_tool_that_kills_its_process_kills_no_further_worker(tmp_path: Path) -
     assert "begun last: call c1, 1 times again" in done.stdout
 
 
+@pytest.mark.slow
 async def test_what_waits_or_is_cancelled_is_not_an_attempt(store: Any) -> None:
     await store.create("s", asked())
     ledger = Ledger()

@@ -114,6 +114,7 @@ def results(session: Session) -> list[ResultBlock]:
     return [result for item in items for result in item.results]
 
 
+@pytest.mark.slow
 def test_both_sides_may_restart_between_question_and_answer_LR23_LR25() -> None:
     async def scenario() -> None:
         hotel, store = Hotel(), await new_store()
@@ -131,6 +132,7 @@ def test_both_sides_may_restart_between_question_and_answer_LR23_LR25() -> None:
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 def test_states_of_a_server_that_lost_its_key_are_too_old_LR28() -> None:
     async def scenario() -> None:
         hotel, store = Hotel(), await new_store()

@@ -131,6 +131,7 @@ def test_a_run_that_finds_everything_done_says_so_if_nobody_did_W1(form: Form) -
 # --- W2: what a person must see -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_held_call_says_what_a_person_must_see_W2(make: Callable[[], Any]) -> None:
     store, ledger = make(), Ledger()
     await store.create(SCOPE, asked())
@@ -310,6 +311,7 @@ def test_the_log_holds_nothing_of_the_providers(form: Form, api: str) -> None:
     assert names(events).index("Completed") < names(events).index("RoundDecoded")
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_long_results_are_cut_and_say_so(form: Form) -> None:
     store, ledger = form.await_(new_store), Ledger()

@@ -133,6 +133,7 @@ async def test_every_write_of_an_old_claim_is_refused_P4(store: Any) -> None:
     assert (again.records, again.begun, again.round) == ({}, frozenset(), 1)
 
 
+@pytest.mark.slow
 async def test_a_lease_that_ended_lets_another_go_on_and_can_be_renewed(store: Any) -> None:
     await store.create("s", asked())
     first = await claimed(store, lease=0.05)
@@ -568,6 +569,7 @@ def test_a_dropped_store_ends_its_thread(tmp_path: Path) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 async def test_what_a_round_writes_does_not_depend_on_the_length_P22(tmp_path: Path) -> None:
     async with SqliteStore(tmp_path / "a.db") as store:
@@ -645,6 +647,7 @@ async def test_a_pool_of_the_users_is_used_and_left_open(postgres_url: str) -> N
     assert pool.connections >= 2
 
 
+@pytest.mark.slow
 async def test_lost_connections_are_replaced_and_nobody_notices(postgres_url: str) -> None:
     """The server was restarted: every idle connection is dead, and no request fails for it."""
     import psycopg

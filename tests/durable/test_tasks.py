@@ -258,6 +258,7 @@ def test_what_a_task_asks_is_held_for_a_person_LR33(make: Any) -> None:
     anyio.run(scenario)
 
 
+@pytest.mark.slow
 def test_a_task_may_ask_more_before_it_is_answered_LR33(make: Any) -> None:
     async def scenario() -> None:
         both = {"who": form(), "where": form("Where?")}

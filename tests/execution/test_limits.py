@@ -53,6 +53,7 @@ async def test_at_most_max_concurrency_calls_run_and_five_by_default() -> None:
         assert [result.output for result in results] == list(range(13))
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 async def test_ten_thousand_calls_keep_to_the_limit_and_lose_nothing() -> None:
     """E1"""

@@ -22,6 +22,7 @@ PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
 PNG_URL = "data:image/png;base64,iVBORw=="
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @each("row", ROWS, name_of)
 def test_a_recorded_history_is_taken_by_the_other_apis(row: dict[str, Json]) -> None:

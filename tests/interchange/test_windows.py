@@ -475,6 +475,7 @@ def starts_with_user(found: TranscriptRound) -> bool:
     )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @each("row", [row for row in ROWS if row["status"] == 200], name_of)
 def test_windows_of_recorded_histories_are_taken_by_the_other_apis(row: dict[str, Json]) -> None:
@@ -535,6 +536,7 @@ class Windows(Conversations):
             check_windows(self.session.transcript, self.seed, self.own)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_windows_of_any_conversation_are_taken_by_every_api_K5() -> None:
     with warnings.catch_warnings():

@@ -290,6 +290,7 @@ def test_an_unknown_option_is_named(model: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_start_that_takes_too_long_is_given_up(model: Path, watcher: socket.socket) -> None:
     model.write_text("GGUF hang")
     with (

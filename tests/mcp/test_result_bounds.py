@@ -131,6 +131,7 @@ def some_block() -> ContentBlock:
     )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_any_answer_stays_within_its_characters_MCP4() -> None:
     for _ in range(1000):

@@ -96,6 +96,7 @@ async def test_who_subscribed_is_told_and_nobody_else(backend: str) -> None:
     await resource_updated(other, "notes://one")  # its client has gone
 
 
+@pytest.mark.slow
 @OLDER
 async def test_a_client_that_has_gone_is_forgotten(backend: str) -> None:
     server = make()

@@ -436,6 +436,7 @@ def requests_of(source: dict[str, Any], tries: int = 1) -> list[OperationRequest
     return sent.requests
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_request_of_any_document_stays_on_its_server() -> None:
     made = 0
@@ -483,6 +484,7 @@ OBJECTS: list[Any] = [
 ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_whatever_is_written_a_request_has_the_names_of_its_document_C1() -> None:
     made = 0
@@ -525,6 +527,7 @@ def test_whatever_is_written_a_request_has_the_names_of_its_document_C1() -> Non
     assert made > 300
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_whatever_is_written_a_form_has_one_value_for_a_constant() -> None:
     made = 0

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote
 
 import httpx2
 import jsonschema
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_toolkit import GITHUB, Sent, document, only_tool, operation, parse, refusal
@@ -105,6 +106,7 @@ def parameter_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
     return [{"in": place, "name": name, "required": True, "schema": {}} for place, name in keys]
 
 
+@pytest.mark.slow
 @given(parameter_lists(), st.booleans(), st.data())
 def test_every_value_lands_in_its_place(
     parameters: list[dict[str, Any]], has_body: bool, data: st.DataObject

@@ -414,6 +414,7 @@ def test_usage_is_given_to_the_answers_in_order(
     assert "88 tokens" in safe(html).of("step-4")
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_long_conversation_has_at_most_120_bars_in_a_chart(safe: Callable[[str], Any]) -> None:
     messages = [{"role": "assistant", "content": "x"}] * 1_000

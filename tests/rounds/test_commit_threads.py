@@ -163,6 +163,7 @@ def check_one_closed(scene: Scene, *threads: SteppedThread) -> None:
         scene.discard()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), RIVALS)
 def test_one_of_two_threads_closes_a_round_wherever_the_first_is_stopped_K4(
     one: Step, other: Step

@@ -440,6 +440,7 @@ def test_without_verify_accidents_are_noticed_P15() -> None:
     load(data, session).discard()
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("junk", [None, True, 7, "x", [], {}, [[]], {"a": 1}, -1, 1e300])
 def test_whatever_a_dump_holds_it_is_a_plan_error_P13(junk: Any) -> None:

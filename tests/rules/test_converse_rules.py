@@ -412,6 +412,7 @@ def test_parts_for_it_alone_are_looked_at_closely(value: Json, place: Any, fits:
 # --------------------------------------------------------- size and hostility
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_work_grows_with_the_body_not_with_its_square() -> None:
     def work(turns: int) -> int:

@@ -97,6 +97,7 @@ def test_the_scan_sees_a_number_however_it_is_written() -> None:
     assert sorted(spelled_again(tree, NUMBERS)) == [40, 128, 1_048_576, 10_485_760]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_other_module_spells_a_limit_of_openai() -> None:
     again = [
@@ -114,6 +115,7 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_other_module_of_openai_spells_the_pattern_of_names() -> None:
     characters = limits.NAME.pattern.removesuffix("+")
@@ -127,6 +129,7 @@ def test_no_other_module_of_openai_spells_the_pattern_of_names() -> None:
     assert again == []
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_other_module_lists_the_kinds_of_files() -> None:
     # These four are common enough to be meant by themselves.
@@ -135,6 +138,7 @@ def test_no_other_module_lists_the_kinds_of_files() -> None:
     assert [name_of(path) for path in used_by() for text in texts(path) if text in kinds] == []
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_other_module_lists_the_formats_of_strict_schemas() -> None:
     lists = [

@@ -639,6 +639,8 @@ def test_an_output_is_for_the_call_that_waits_for_it() -> None:
 # ------------------------------------------------------------------- size
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize("api", list(CHECKS))
 def test_work_grows_with_the_body_not_with_its_square(api: str) -> None:
     def work(turns: int) -> int:

@@ -114,6 +114,7 @@ SAME: dict[str, Callable[[Json], Any]] = {
 }
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_what_is_bound_is_removed_when_it_changes_and_told_PB21(server: WireServer) -> None:
     talk = Talk(server, turns=3)

@@ -28,6 +28,7 @@ LOST = {
 }
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("calls", "required", "step"), [(2, False, 1), (1, False, 3), (1, True, 3)]

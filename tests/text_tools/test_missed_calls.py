@@ -249,6 +249,7 @@ def test_a_guided_answer_that_is_none_is_told_in_its_own_form() -> None:
         assert '{"answer": [{"name": "weather"' in the_issue(outcome).detail
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_required_call_in_another_format_than_the_named_one_is_told_or_right_C7() -> None:
     """For every format: a lapse into another one is never another call, and never silent."""

@@ -69,6 +69,7 @@ def read(parser: Any, text: str) -> tuple[str, list[ParsedCall]]:
     return whole.text, list(whole.calls)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("place", PLACES)
 def test_what_may_be_the_rest_of_a_call_makes_it_a_format_error_C5_T2(place: str) -> None:
     parser, before, call, behind = PLACES[place]
@@ -209,6 +210,7 @@ RESTS_OF_ELEMENTS = [
 BODIES = [one for one in text_formats() if isinstance(one.syntaxes[0], BodySyntax)]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("name", [one.name for one in BODIES if one.syntaxes[0].start])
 def test_the_rest_of_a_call_in_any_other_format_makes_it_a_format_error_C5_T2(name: str) -> None:
     (syntax, *_) = next(one.syntaxes for one in BODIES if one.name == name)
@@ -409,6 +411,7 @@ def strict_calls(body: str, *, bare: bool) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("name", FUZZED)
 def test_a_corrupted_block_runs_no_other_call_than_a_strict_reader_finds_C5_S1_T2(
     name: str,

@@ -282,6 +282,7 @@ def test_the_tools_stand_in_other_toolsets(workshop: Workshop) -> None:
     assert told(result)["results"] == {"raw_output": "hello"}
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it(workshop: Workshop) -> None:
     workshop.write("say", ["printf"])
     script = f"""
@@ -301,6 +302,7 @@ except ImportError as error:
     )
 
 
+@pytest.mark.slow
 def test_the_import_alone_loads_neither_toolclad_nor_validators() -> None:
     script = "import lutumpy.toolclad, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

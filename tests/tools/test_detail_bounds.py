@@ -104,6 +104,7 @@ def check_bounds(detail: str) -> None:
     assert "x" * 300 not in detail
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DYNAMIC)
 def test_details_of_schemas_are_bounded_C3(what: str) -> None:
@@ -118,6 +119,8 @@ def test_details_of_schemas_are_bounded_C3(what: str) -> None:
     assert told
 
 
+@pytest.mark.slow
+@pytest.mark.pure
 @pytest.mark.parametrize("what", STATIC)
 def test_details_of_models_are_bounded_C3(what: str) -> None:
     toolset = static_of(STATIC[what])
@@ -185,6 +188,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_many_missing_names_make_no_copies_of_the_arguments_C3() -> None:
     ran = subprocess.run(
@@ -194,6 +198,7 @@ def test_many_missing_names_make_no_copies_of_the_arguments_C3() -> None:
     assert megabytes < 300  # gigabytes, if each missing name had a copy
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_patterns_for_many_properties_are_not_counted_one_by_one_C3() -> None:
     patterns = {f"^k{number}": {"type": "integer"} for number in range(300)}
@@ -247,6 +252,7 @@ def some_value(levels: int = 2) -> Any:
     return {name: some_value(levels - 1) if name in "abc" else 1 for name in names}
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_failures_are_told_of_what_does_not_fit_and_of_nothing_else_C3() -> None:
     failed = 0

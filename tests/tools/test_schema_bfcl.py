@@ -84,6 +84,7 @@ def refusal(tools: type[Toolset[Any]], name: str, arguments: Any) -> str:
     return refused.value.detail
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_every_expected_call_is_decoded_to_equal_json(calls: list[Expected]) -> None:
     fitting = [call for call in calls if call.fits]
@@ -136,6 +137,7 @@ def mutations(call: Expected) -> Iterator[Mutation]:
             yield Mutation("wrong entry", call, wrong, f"{place}: ")
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_every_mutation_is_an_issue_that_names_the_field_Y4(calls: list[Expected]) -> None:
     tried: dict[str, int] = {}

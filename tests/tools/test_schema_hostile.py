@@ -194,6 +194,7 @@ def parse(tool: DynamicTool, arguments: str) -> None:
     assert len(told) < 6000
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_could_harm_is_refused_as_it_is_declared(what: str) -> None:
@@ -210,6 +211,7 @@ def test_the_same_goes_for_schemas_of_results_and_answers() -> None:
         DynamicTool("hostile", "A tool.", {}, output_schema=schema)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("what", TAKEN)
 def test_what_is_only_strange_is_taken_and_costs_nobody_anything(what: str) -> None:
@@ -337,6 +339,7 @@ ANY_JSON = st.recursive(
 )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @given(
     st.dictionaries(TEXTS, ANY_JSON, max_size=5),

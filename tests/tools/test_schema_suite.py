@@ -98,6 +98,7 @@ LEAVES_THE_DOCUMENT = {
 }
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @each("draft, file", FILES)
 def test_every_case_of_the_suite_is_decoded_as_it_says_Y2(draft: str, file: str) -> None:
@@ -113,6 +114,7 @@ def test_every_case_of_the_suite_is_decoded_as_it_says_Y2(draft: str, file: str)
     assert wrong == []
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_numbers_of_the_suite_Y2() -> None:
     counts: Counter[tuple[str, str, Verdict]] = Counter()

@@ -433,6 +433,7 @@ async def begun_elsewhere(store: MemoryStore, lease: float) -> None:
     await store.add_events(claim, [taken])
 
 
+@pytest.mark.slow
 async def test_a_run_whose_process_is_gone_goes_on_where_it_is_watched_W11() -> None:
     store = MemoryStore()
     async with serving(store, script=PLAIN) as site:
@@ -466,6 +467,7 @@ async def begun_again(store: MemoryStore) -> None:
     assert isinstance(await store.claim("c1", lease=60), Claim)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_leave", ["go_on", "stop"])
 async def test_a_browser_that_leaves_stops_nothing_unless_that_is_wanted_W19(
     on_leave: Any, monkeypatch: pytest.MonkeyPatch

@@ -164,6 +164,7 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_random_sessions_are_never_refused_and_lose_no_reasoning_PB2_PB8() -> None:
     for seed in range(30):

@@ -243,6 +243,7 @@ def test_settings_of_a_client_go_to_the_client() -> None:
         AnthropicMessages("claude-opus-4-8", object(), api_key="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_sdk_is_not_loaded_before_the_first_request() -> None:
     code = (
         "import sys; from lutumpy.adapters.anthropic import AnthropicMessages; "

@@ -299,6 +299,7 @@ ARGUMENTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(st.data())
 def test_mixed_calls_of_any_kind_end_as_they_would_unstreamed(data: st.DataObject) -> None:

@@ -138,7 +138,6 @@ def test_a_paused_answer_is_not_answered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 def test_the_state_is_bounded_P22() -> None:
     session = Session()
     sizes: list[int] = []

@@ -238,7 +238,6 @@ def result(decoder: Any, events: Sequence[Any], *, collect: bool) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 @every_api
 def test_odd_pieces_are_taken_as_the_long_way_takes_them_C8(api: Api) -> None:
     events = stream(

@@ -297,7 +297,6 @@ def mended(talk: Talk, body: Json, **options: Any) -> tuple[Json, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 @pytest.mark.parametrize(
     ("api", "model"),
     [

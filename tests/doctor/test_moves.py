@@ -168,7 +168,6 @@ def plain_message(message: Mapping[str, Any]) -> Json:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 def test_a_repaired_history_is_what_the_adapter_sends_OR7() -> None:
     """Each recorded answer of a compatible host, moved to each host with facts."""
     moves = 0

@@ -73,7 +73,6 @@ def broken() -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 def test_whatever_is_broken_is_told_and_mending_raises_nothing() -> None:
     rules = serving(API, "rules")
     mended = 0

@@ -95,7 +95,6 @@ def lone(problems: list[Problem]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 def test_no_repair_leaves_reasoning_without_the_item_that_it_led_to() -> None:
     rng = random.Random(25)
     kinds: Counter[str] = Counter()

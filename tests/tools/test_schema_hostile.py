@@ -211,7 +211,6 @@ def test_the_same_goes_for_schemas_of_results_and_answers() -> None:
         DynamicTool("hostile", "A tool.", {}, output_schema=schema)
 
 
-@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("what", TAKEN)
 def test_what_is_only_strange_is_taken_and_costs_nobody_anything(what: str) -> None:

@@ -98,7 +98,6 @@ LEAVES_THE_DOCUMENT = {
 }
 
 
-@pytest.mark.pure
 @pytest.mark.slow
 @each("draft, file", FILES)
 def test_every_case_of_the_suite_is_decoded_as_it_says_Y2(draft: str, file: str) -> None:

@@ -123,7 +123,6 @@ def readings(api: str, history: History, *, thorough: bool) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.pure
 @pytest.mark.parametrize("api", APIS)
 def test_it_changes_nothing_of_what_is_made_of_histories_of_the_built_in_apis(api: str) -> None:
     rng = random.Random(f"like {api}")

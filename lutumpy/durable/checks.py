@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lutumpy import Session
-from lutumpy.durable.types import Status
+from lutumpy.durable.types import Claim, InboxEntry, Status
 from lutumpy.errors import StoreError, TranscriptError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
@@ -27,11 +27,18 @@ __all__ = [
     "held_in",
     "make_notice",
     "notice_id",
+    "status_at_release",
 ]
 
 
 LONGEST_LEASE = 3600.0
 """Seconds that a lease lasts at most, unless it is renewed."""
+
+# What a conversation of this status goes on with. A run that is done has taken what it looked at.
+_GOES_ON: Mapping[Status | None, Collection[str]] = {
+    "done": ("message", "late"),
+    "waiting": ("decision", "answer", "late"),
+}
 
 
 def has_request(session: Session) -> bool:
@@ -51,6 +58,25 @@ def has_request(session: Session) -> bool:
 def first_status(task: int) -> Status:
     """The status of a new conversation, by the number of its task: 0 where there is none."""
     return "open" if task else "done"
+
+
+def status_at_release(
+    status: Status | None, claim: Claim, inbox: Sequence[InboxEntry]
+) -> Status | None:
+    """The status that a conversation has once it is given up: `open` where something came in that
+    its run didn't look at.
+
+    Whoever sent that found the conversation claimed, and the run that gives it up may be killed
+    before it looks once more: then only the status tells a worker that there is something to do.
+
+    Args:
+        status: What the run says.
+        claim: Its claim, with the entries of the inbox that it has looked at.
+        inbox: What waits now.
+    """
+    looked_at = {entry.id for entry in claim.inbox}
+    came = {entry.kind for entry in inbox if status == "done" or entry.id not in looked_at}
+    return status if came.isdisjoint(_GOES_ON.get(status, ())) else "open"
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:

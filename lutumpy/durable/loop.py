@@ -245,7 +245,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
                     await EventWriter(OpenConversation(self._store, claim)).give_up()
                 return stuck
             outcome, seen = await self._go_on(claim, in_thread=in_thread)
-            if not await self._has_more(scope, outcome, seen):
+            if not _has_more(await self._store.inbox(scope), outcome, seen):
                 return outcome
 
     async def _go_on(
@@ -265,8 +265,9 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             return answered, frozenset()
         except HeldForPerson as held:
             # Its log doesn't say that it waits where something has come: nor does its status.
-            came = await self._has_more(claim.scope, held.waiting, held.seen)
-            status = "open" if came else "waiting"
+            inbox = await self._store.inbox(claim.scope)
+            status = "open" if _has_more(inbox, held.waiting, held.seen) else "waiting"
+            conversation.claim = replace(conversation.claim, inbox=tuple(inbox))
             return held.waiting, held.seen
         except GeneratorExit:
             # Nothing can be awaited any more; the lease ends by itself.
@@ -375,21 +376,21 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
 
         return tell
 
-    async def _has_more(
-        self, scope: str, outcome: Answered[Any] | Waiting, seen: frozenset[str]
-    ) -> bool:
-        """Whether something came in that this run hasn't looked at, in its last moment."""
-        inbox = await self._store.inbox(scope)
-        if isinstance(outcome, Answered):
-            return any(is_message(entry) or is_late(entry) for entry in inbox)
-        if outcome.held:
-            came = [entry for entry in inbox if is_decision(entry, outcome.digest)]
-        else:
-            came = [entry for entry in inbox if is_late(entry) or is_answer(entry)]
-        return any(entry.id not in seen for entry in came)
-
     def __repr__(self) -> str:
         return f"<DurableLoop of {self._loop_settings.tools!r} on {self._store!r}>"
+
+
+def _has_more(
+    inbox: Sequence[InboxEntry], outcome: Answered[Any] | Waiting, seen: frozenset[str]
+) -> bool:
+    """Whether something came in that a run hasn't looked at, in its last moment."""
+    if isinstance(outcome, Answered):
+        return any(is_message(entry) or is_late(entry) for entry in inbox)
+    if outcome.held:
+        came = [entry for entry in inbox if is_decision(entry, outcome.digest)]
+    else:
+        came = [entry for entry in inbox if is_late(entry) or is_answer(entry)]
+    return any(entry.id not in seen for entry in came)
 
 
 def _run_all(call: BaseToolCall) -> ToolDecision[Any, Any]:

@@ -24,6 +24,7 @@ from lutumpy.durable.checks import (
     held_in,
     make_notice,
     notice_id,
+    status_at_release,
 )
 from lutumpy.durable.envelopes import marker_of, open_envelope
 from lutumpy.durable.memory_operators import MemoryOperators
@@ -140,7 +141,7 @@ class MemoryStore(MemoryOperators):
             found = self._conversations.get(claim.scope)
             if found is not None and found.fence == claim.fence:
                 found.lease_until = None
-                found.set_status(status)
+                found.set_status(status_at_release(status, claim, self._inbox_of(found)))
                 if status is None:
                     found.attempts = max(found.attempts - 1, 0)
                 else:

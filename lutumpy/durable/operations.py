@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import Session
-from lutumpy.durable.checks import first_status, has_request, held_in
+from lutumpy.durable.checks import first_status, has_request, held_in, status_at_release
 from lutumpy.durable.columns import (
     Content,
     dump_counts,
@@ -25,7 +25,7 @@ from lutumpy.durable.columns import (
     whole,
     write,
 )
-from lutumpy.durable.outside import inbox_of, refused
+from lutumpy.durable.outside import inbox, inbox_of, refused
 from lutumpy.durable.past import keep_round
 from lutumpy.durable.tables import (
     NOTIFY,
@@ -207,6 +207,16 @@ def release(claim: Claim, status: Status | None) -> Operation[None]:
 
     With a status the run ended well. Without one it was cut off, which is nobody's failure.
     """
+    if status in ("done", "waiting"):
+        # The row is locked before the inbox is read: what comes in waits for that, and opens the
+        # conversation afterwards.
+        locked = yield Query(
+            "SELECT 1 FROM {t}sessions WHERE scope = ? AND fence = ?{lock}",
+            (key_of(claim.scope), claim.fence),
+        )
+        if locked:
+            read_inbox = inbox(claim.scope) if status == "waiting" else inbox_of(claim.scope, "")
+            status = status_at_release(status, claim, (yield from read_inbox))
     attempts = "0" if status is not None else "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     error = "NULL" if status is not None else "last_error"
     yield Query(

@@ -230,6 +230,41 @@ async def test_a_run_does_not_wait_for_what_was_decided_in_its_last_moment_W1_W2
     assert ledger.done == ["charge 5"]
 
 
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("events", [False, True])
+async def test_a_run_that_is_killed_as_it_ends_leaves_nothing_waiting_that_was_decided(
+    make: Callable[[], Any], events: bool
+) -> None:
+    """A worker that watches the store finds the conversation open, and goes on with it."""
+    store, ledger = make(), Ledger()
+    await store.create(SCOPE, asked())
+    script = Model([calls(CHARGE), ANSWER])
+    loop = make_loop(store, script, ledger, events=events, hooks=hold_charges)
+    release = store.release
+
+    async def released_too_late(claim: Claim, *, status: Any = None) -> None:
+        if status == "waiting":
+            (held,) = await store.held()
+            assert await loop.decide(SCOPE, held.digest, {"p1": {"decision": "run"}}, by="ann")
+            await release(claim, status=status)
+            raise Killed
+        if status == "done" and len(await store.inbox(SCOPE)) == 0:
+            await store.push(SCOPE, "And now?", idempotency_key="1")
+            await release(claim, status=status)
+            raise Killed
+        await release(claim, status=status)
+
+    store.release = released_too_late
+    for _ in range(2):  # it waits for ann; it has answered
+        with pytest.raises(Killed):
+            await loop.run(SCOPE)
+        assert (await store.scopes())[0].status == "open"
+    assert ledger.done == ["charge 5"]
+
+
 async def test_decisions_are_told_where_somebody_follows_only_W2(make: Callable[[], Any]) -> None:
     store = make()
     await store.create(SCOPE, asked())

@@ -286,6 +286,48 @@ async def test_a_held_plan_waits_and_is_decided_P16(store: Any) -> None:
     ]
 
 
+async def _decide(store: Any) -> None:
+    assert await store.decide("s", "sha256:1", {"a": {"decision": "run"}}, by="ann")
+
+
+async def _deliver(store: Any) -> None:
+    assert await store.deliver("s", "c1", {"call_id": "c1"})
+
+
+async def _push(store: Any) -> None:
+    await store.push("s", "and now?", idempotency_key="1")
+
+
+@pytest.mark.parametrize(
+    ("status", "send", "opens"),
+    [
+        ("done", _push, True),
+        ("done", _deliver, True),
+        ("waiting", _decide, True),
+        ("waiting", _deliver, True),
+        ("waiting", _push, False),  # it is for the next round
+    ],
+)
+async def test_what_comes_before_a_conversation_is_given_up_opens_it_P16(
+    store: Any, status: Any, send: Callable[[Any], Any], opens: bool
+) -> None:
+    """A process that is killed right after that looks at nothing any more."""
+    claim = await open_claim(store)
+    await store.record(claim, "plan", plan_of("a", "b"))
+    await send(store)
+    await store.release(claim, status=status)
+    assert (await store.scopes())[0].status == ("open" if opens else status)
+
+
+async def test_what_a_run_has_looked_at_keeps_nothing_from_waiting_P16(store: Any) -> None:
+    claim = await open_claim(store)
+    await store.record(claim, "plan", plan_of("a", "b"))
+    await _decide(store)
+    await _deliver(store)
+    await store.release(replace(claim, inbox=tuple(await store.inbox("s"))), status="waiting")
+    assert (await store.scopes())[0].status == "waiting"
+
+
 @pytest.mark.parametrize(
     ("digest", "decisions", "kind"),
     [

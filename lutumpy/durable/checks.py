@@ -34,7 +34,7 @@ __all__ = [
 LONGEST_LEASE = 3600.0
 """Seconds that a lease lasts at most, unless it is renewed."""
 
-# What a conversation of this status goes on with. A run that is done has taken what it looked at.
+# What a conversation of this status goes on with.
 _GOES_ON: Mapping[Status | None, Collection[str]] = {
     "done": ("message", "late"),
     "waiting": ("decision", "answer", "late"),
@@ -75,7 +75,7 @@ def status_at_release(
         inbox: What waits now.
     """
     looked_at = {entry.id for entry in claim.inbox}
-    came = {entry.kind for entry in inbox if status == "done" or entry.id not in looked_at}
+    came = {entry.kind for entry in inbox if entry.id not in looked_at}
     return status if came.isdisjoint(_GOES_ON.get(status, ())) else "open"
 
 

@@ -64,9 +64,9 @@ class SessionStore(Protocol):
     async def release(self, claim: Claim, *, status: Status | None = None) -> None:
         """Give the conversation up; with a status, set that.
 
-        The status is `open` where something came in that the run didn't look at: for `done` a
-        message or a late result; for `waiting` a decision, an answer or a late result that isn't in
-        the claim's `inbox`. Nothing happens where somebody else has taken it over.
+        The status is `open` where the inbox holds something to go on with that isn't in the inbox
+        of the claim: for `done` a message or a late result, for `waiting` a decision, an answer or
+        a late result. Nothing happens where somebody else has taken it over.
         """
         ...
 

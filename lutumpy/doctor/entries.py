@@ -53,8 +53,19 @@ def _holds_messages(entry: list[Any], is_message: Callable[[dict[str, Any]], boo
     )
 
 
-def mend_role_name(editor: Editor, problem: Problem, roles: tuple[str, ...]) -> bool:
+def mend_role_name(
+    editor: Editor,
+    problem: Problem,
+    roles: tuple[str, ...],
+    other_names: Mapping[str, str] = _OTHER_NAMES,
+) -> bool:
     """Replace a role in other letters, or under another name for it.
+
+    Args:
+        editor: The messages.
+        problem: The problem with the role of a message.
+        roles: The roles that the API knows.
+        other_names: What other programs and providers call them.
 
     Returns:
         Whether it was one, and is mended.
@@ -64,7 +75,7 @@ def mend_role_name(editor: Editor, problem: Problem, roles: tuple[str, ...]) -> 
     if not isinstance(old, str):
         return False
     name = old.strip().lower()
-    role = name if name in roles else _OTHER_NAMES.get(name)
+    role = name if name in roles else other_names.get(name)
     if role not in roles:
         return False
     editor.put((*problem.path[:1], "role"), role)
@@ -80,7 +91,11 @@ def has_role(entry: dict[str, Any], roles: tuple[str, ...], find_role: FindRole)
 
 
 def mend_role_as_shown(
-    editor: Editor, problem: Problem, roles: tuple[str, ...], find_role: FindRole
+    editor: Editor,
+    problem: Problem,
+    roles: tuple[str, ...],
+    find_role: FindRole,
+    other_names: Mapping[str, str] = _OTHER_NAMES,
 ) -> None:
     """Replace a role under another name, or set the one that the message shows.
 
@@ -89,8 +104,9 @@ def mend_role_as_shown(
         problem: The problem with the role of a message.
         roles: The roles that the API knows.
         find_role: The role that a message must have.
+        other_names: What other programs and providers call the roles.
     """
-    if mend_role_name(editor, problem, roles):
+    if mend_role_name(editor, problem, roles, other_names):
         return
     message = editor.get(problem.path[:1])
     shown = find_role(message) if isinstance(message, dict) else None

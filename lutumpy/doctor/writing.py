@@ -21,7 +21,13 @@ from lutumpy.doctor.catalogue import (
 )
 from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.editor import Editor, Path, Ties, copied
-from lutumpy.doctor.entries import mend_entry, mend_role_name
+from lutumpy.doctor.entries import (
+    FindRole,
+    has_role,
+    mend_entry,
+    mend_role_as_shown,
+    mend_role_name,
+)
 from lutumpy.doctor.mending import (
     Mender,
     Stage,
@@ -61,6 +67,7 @@ __all__ = [
     "Call",
     "Conversation",
     "Editor",
+    "FindRole",
     "Ids",
     "Json",
     "Media",
@@ -87,6 +94,7 @@ __all__ = [
     "expect_block",
     "expect_entry",
     "for_any_certainty",
+    "has_role",
     "mend_calls_last_of",
     "mend_each",
     "mend_entry",
@@ -95,6 +103,7 @@ __all__ = [
     "mend_pairing_of",
     "mend_reasoning_first_of",
     "mend_repeats_of",
+    "mend_role_as_shown",
     "mend_role_name",
     "mend_speakers_of",
     "nearest",

@@ -138,6 +138,7 @@ ROUND = [
                 [{"content": [CONVERSE_USE]}],
             ],
         ),
+        ("ollama_chat", [ASKED, [{"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]]),
     ],
 )
 def test_a_role_that_calls_or_results_show_is_found(api: Any, history: list[Any]) -> None:
@@ -180,3 +181,24 @@ def test_an_id_of_a_search_that_is_no_text_raises_nothing(call_id: Any) -> None:
     call = {"type": "function_call", "call_id": "c1"}
     history = [call, {"type": "tool_search_output", "call_id": call_id}, call]
     apply_repairs(history, propose_repairs("openai_responses", history))
+
+
+@pytest.mark.parametrize(
+    ("part", "role", "words"),
+    [
+        ({"functionResponse": {"name": "f", "response": {}}}, "user", "results"),
+        ({"functionCall": {"name": "f", "args": {}}}, "model", "calls"),
+        ({"text": "So.", "thoughtSignature": "c2ln"}, "model", "thoughts"),
+    ],
+)
+def test_a_content_of_gemini_of_an_unknown_role_has_the_one_that_it_shows(
+    part: Any, role: str, words: str
+) -> None:
+    asked = {"role": "user", "parts": [{"text": "Hi"}]}
+    repairs = propose_repairs(
+        "gemini_generate_content", [asked, {"role": "somebody", "parts": [part]}]
+    )
+    (repair,) = [repair for repair in repairs if repair.kind == "set_role"]
+    assert repair.reason == (
+        f"The role is missing or unknown; a message with {words} has the role {role!r}."
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.doctor.conversion import mend_foreign_part, write_entry
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.entries import mend_entry
+from lutumpy.doctor.entries import mend_entry, mend_role_as_shown
 from lutumpy.doctor.gemini.spelling import SPELLING, marked_system
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.mixed_reader import reader_for
@@ -62,20 +62,18 @@ def mend_role(editor: Editor, problem: Problem) -> None:
             return  # as another API has it: it is marked when its content becomes parts
         _write_system_as_user(editor, problem, content)
         return
-    role = name if name in ("user", "model") else _OTHER_NAMES.get(name) or _shown_role(content)
-    if role is None:
-        return
-    editor.put((*path, "role"), role)
-    reason = f"The API has no role {old!r}; its name for this role is {role!r}."
-    editor.done("set_role", problem, reason)
+    mend_role_as_shown(editor, problem, ("user", "model"), _find_shown_role, _OTHER_NAMES)
 
 
-def _shown_role(content: Mapping[str, Any]) -> str | None:
+def _find_shown_role(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The role that a content must have, and what in it says so."""
     for part in items(content.get("parts")):
         if field(part, "functionResponse") is not None:
-            return "user"
-        if field(part, "functionCall") is not None or field(part, "thoughtSignature") is not None:
-            return "model"
+            return "user", "results"
+        if field(part, "functionCall") is not None:
+            return "model", "calls"
+        if field(part, "thoughtSignature") is not None:
+            return "model", "thoughts"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.doctor.editor import Editor
-from lutumpy.doctor.entries import mend_entry, mend_role_name
+from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.ollama.spelling import SPELLING, write_text_and_images
@@ -18,26 +18,21 @@ __all__ = ["mend_content", "mend_images", "mend_list_entry", "mend_role", "write
 
 def mend_list_entry(editor: Editor, problem: Problem) -> None:
     """An entry of the list that is not a message."""
-    mend_entry(editor, problem, lambda entry: entry.get("role") in ROLES)
+    mend_entry(editor, problem, lambda entry: has_role(entry, ROLES, _find_shown_role))
 
 
 def mend_role(editor: Editor, problem: Problem) -> None:
     """A role in other words, or one that is missing and shown by what the message holds."""
-    if mend_role_name(editor, problem, ROLES):
-        return
-    found = editor.get(problem.path[:1])
-    message = found if isinstance(found, dict) else {}
+    mend_role_as_shown(editor, problem, ROLES, _find_shown_role)
+
+
+def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
+    """The role that a message must have, and what in it says so."""
     if message.get("tool_name") or message.get("tool_call_id"):
-        role, sign = "tool", "the name or the id of a call"
-    elif message.get("tool_calls"):
-        role, sign = "assistant", "calls"
-    elif message.get("images"):
-        role, sign = "user", "images"
-    else:
-        return
-    editor.put((problem.path[0], "role"), role)
-    reason = f"The role is missing or unknown; a message with {sign} has the role {role!r}."
-    editor.done("set_role", problem, reason)
+        return "tool", "the name or the id of a call"
+    if message.get("tool_calls"):
+        return "assistant", "calls"
+    return ("user", "images") if message.get("images") else None
 
 
 def mend_content(editor: Editor, problem: Problem) -> None:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent / "doctor"))
 
 from composed import FIXTURES, composed, recorded
 
-from lutumpy import AdapterError, Session, Transcript, TranscriptError
+from lutumpy import AdapterError, Session, Transcript, TranscriptError, Usage
 from lutumpy.apis import serving
 from lutumpy.cli.documents import DocumentError, Place, open_document
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
@@ -226,3 +226,30 @@ def test_a_result_whose_text_is_no_text_is_written_for_every_api(api: Any, odd: 
         ]
         mended = apply_repairs(history, propose_repairs(api, history, thorough=True))
         assert "look" in json.dumps(mended)
+
+
+def _with_counts(value: Any, count: int) -> Any:
+    """The same, and everywhere as many tokens."""
+    if isinstance(value, list):
+        return [_with_counts(one, count) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: count
+        if type(one) is int and any(word in key.lower() for word in ("token", "eval_count"))
+        else _with_counts(one, count)
+        for key, one in value.items()
+    }
+
+
+@pytest.mark.parametrize("count", [10**12, 2**63, 10**400, -1], ids=["1e12", "2e63", "1e400", "-1"])
+@pytest.mark.parametrize("api", sorted(ADAPTERS))
+def test_more_tokens_than_can_be_are_no_count_R4(api: str, count: int) -> None:
+    """A dump with such a number is not loaded."""
+    turns = [ADAPTERS[api].response(_with_counts(reply, count)) for reply in _replies(api)]
+    for events in _streams(api):
+        decoder = ADAPTERS[api].stream_decoder()
+        for event in _with_counts(events, count):
+            decoder.feed(event)
+        turns.append(decoder.partial())
+    assert {turn.usage for turn in turns} == {Usage()}

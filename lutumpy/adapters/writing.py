@@ -44,6 +44,7 @@ from lutumpy.core.items import describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.turn_settings import SettingsInForce
+from lutumpy.core.usage import token_count
 from lutumpy.plain.json_values import (
     clean_text,
     decode,
@@ -96,6 +97,7 @@ __all__ = [
     "settings_of",
     "status_of",
     "text_only",
+    "token_count",
     "unknown_call",
     "wanted_by",
 ]

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 from lutumpy.plain.values import dataclass
 
-__all__ = ["Usage"]
+__all__ = ["MOST_TOKENS", "Usage", "token_count"]
+
+MOST_TOKENS = 10**12
+"""No request has that many tokens. What is larger is no count, and sums of it fit nowhere."""
+
+
+def token_count(value: Any) -> int:
+    """What a reply says of tokens, if it is a number of them, else 0."""
+    return value if type(value) is int and 0 < value < MOST_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from lutumpy.core.items import (
     ReasoningBlock,
     RefusalBlock,
     TextBlock,
-    Usage,
 )
+from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
@@ -133,12 +133,13 @@ def usage_of(usage: Any) -> Usage:
     """
     if not isinstance(usage, dict):
         return Usage()
-    # As `_read_count`, without entering it for each.
+    # As `token_count`, without entering it for each.
     fresh, output, read, written = [
-        count if type(count) is int and count > 0 else 0 for count in map(usage.get, _COUNTS)
+        count if type(count) is int and 0 < count < MOST_TOKENS else 0
+        for count in map(usage.get, _COUNTS)
     ]
     details = usage.get("output_tokens_details")
-    thinking = _read_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
+    thinking = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
     counted = Usage(
         fresh, output, fresh + output + read + written, read, written, thinking, read + written
     )
@@ -434,10 +435,6 @@ class ContentReader:
         if "parsed_output" in sent:
             self.dropped[str(self.position)] = {"parsed_output": sent.pop("parsed_output")}
         return sent
-
-
-def _read_count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
 
 
 def _drop_file_id(citation: Any) -> Any:

@@ -30,8 +30,8 @@ from lutumpy.core.items import (
     OpaqueBlock,
     ReasoningBlock,
     TextBlock,
-    Usage,
 )
+from lutumpy.core.usage import Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
@@ -146,8 +146,7 @@ def usage_of(usage: Any) -> Usage:
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if type(value) is int and value > 0 else 0
+    return token_count(usage.get(name))
 
 
 def key_of(block: Any) -> str:

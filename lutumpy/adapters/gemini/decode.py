@@ -35,8 +35,8 @@ from lutumpy.core.items import (
     OpaqueBlock,
     ReasoningBlock,
     TextBlock,
-    Usage,
 )
+from lutumpy.core.usage import Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 from lutumpy.rules.gemini.blocks import PART_KEYS, is_signed_thought
 from lutumpy.rules.gemini.fields import field, key_of, spellings
@@ -204,8 +204,7 @@ def usage_of(usage: Any) -> Usage:
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
-    value = field(usage, name)
-    return value if type(value) is int and value > 0 else 0
+    return token_count(field(usage, name))
 
 
 class PartReader:

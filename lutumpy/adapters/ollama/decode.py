@@ -35,8 +35,8 @@ from lutumpy.core.items import (
     OpaqueBlock,
     ReasoningBlock,
     TextBlock,
-    Usage,
 )
+from lutumpy.core.usage import Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
 
 __all__ = ["API", "INVALID_INPUT", "MessageReader", "decode_answer", "finish_of", "is_answer"]
@@ -93,8 +93,7 @@ def _usage_of(reply: Mapping[str, Any]) -> Usage:
 
 
 def _count(reply: Mapping[str, Any], name: str) -> int:
-    value = reply.get(name)
-    return value if type(value) is int and value > 0 else 0
+    return token_count(reply.get(name))
 
 
 class MessageReader:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lutumpy.core.items import Usage
+from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import clean_text, encode_text
 
 __all__ = [
     "TokenNames",
-    "count",
     "filled",
     "mapping",
     "model_text",
@@ -37,11 +36,6 @@ def text(value: Any) -> str | None:
 def mapping(value: Any) -> dict[str, Any]:
     """`value` if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
-
-
-def count(value: Any) -> int:
-    """`value` if it is a number of tokens, else 0."""
-    return value if type(value) is int and value > 0 else 0
 
 
 def filled(value: Any) -> bool:
@@ -101,18 +95,21 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
     input_tokens, output_tokens, total = get(names.input), get(names.output), get("total_tokens")
     # Nearly all are numbers as documented, which is seen without a call for each.
     if not type(input_tokens) is type(output_tokens) is type(total) is int or (
-        input_tokens < 0 or output_tokens < 0 or total <= 0
+        input_tokens < 0
+        or output_tokens < 0
+        or total <= 0
+        or input_tokens + output_tokens + total > MOST_TOKENS
     ):
-        input_tokens, output_tokens = count(input_tokens), count(output_tokens)
-        total = count(total) or input_tokens + output_tokens
+        input_tokens, output_tokens = token_count(input_tokens), token_count(output_tokens)
+        total = token_count(total) or input_tokens + output_tokens
     cached = written = reasoning = 0
     if details := mapping(get(names.input_details)):
-        cached = count(details.get("cached_tokens"))
-        written = count(details.get("cache_write_tokens"))
+        cached = token_count(details.get("cached_tokens"))
+        written = token_count(details.get("cache_write_tokens"))
     if not cached and (hits := get(names.cache_hits)):
-        cached = count(hits)
+        cached = token_count(hits)
     if details := mapping(get(names.output_details)):
-        reasoning = count(details.get("reasoning_tokens"))
+        reasoning = token_count(details.get("reasoning_tokens"))
     # Both APIs include cached tokens in the input. A host that names more cached tokens than input
     # counts them beside the input, as its total shows.
     beside = 0 if cached + written <= input_tokens else None

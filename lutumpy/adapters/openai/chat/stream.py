@@ -30,7 +30,7 @@ from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
-from lutumpy.adapters.openai.reply_fields import count, mapping, model_text, text
+from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
 from lutumpy.adapters.openai.stream_decoder import OpenAIStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
@@ -44,6 +44,7 @@ from lutumpy.core.streaming import (
     Started,
     TextDelta,
 )
+from lutumpy.core.usage import token_count
 from lutumpy.errors import AdapterError
 
 __all__ = ["ChatStreamDecoder"]
@@ -206,8 +207,8 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
         self._counted = False
         if not isinstance(usage, dict) or not usage:
             return
-        output_tokens = count(usage.get("completion_tokens"))
-        if self._usage is None or output_tokens or count(usage.get("prompt_tokens")):
+        output_tokens = token_count(usage.get("completion_tokens"))
+        if self._usage is None or output_tokens or token_count(usage.get("prompt_tokens")):
             self._usage = usage
         self._counted = is_last and output_tokens > 0
 

@@ -63,7 +63,7 @@ def _rows(name: str) -> Rows:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def _replies(api: str) -> list[Any]:
+def recorded_replies(api: str) -> list[Any]:
     answered = [row for row in _rows(f"{api}.jsonl") if row["status"] == 200]
     found = [row["response"] for row in answered if not row.get("stream")]
     if api == "openai_responses":
@@ -71,7 +71,7 @@ def _replies(api: str) -> list[Any]:
     return [*found, *MADE[api]]
 
 
-def _streams(api: str) -> list[list[Any]]:
+def recorded_streams(api: str) -> list[list[Any]]:
     found = [
         [json.loads(line[6:]) for line in row["response"].splitlines() if line[:7] == "data: {"]
         for row in _rows(f"{api}_sse.jsonl")
@@ -144,7 +144,7 @@ def stream(api: str, events: list[Any]) -> None:
 @pytest.mark.parametrize("api", ADAPTERS)
 def test_odd_replies_and_streams_raise_adapter_errors_alone_C8(api: Any) -> None:
     rng = random.Random(f"reply {api}")
-    replies, streams = _replies(api), _streams(api)
+    replies, streams = recorded_replies(api), recorded_streams(api)
     for _ in range(examples(200)):
         reply, events = spoilt(rng, rng.choice(replies)), list(rng.choice(streams))
         at = rng.randrange(len(events))
@@ -246,8 +246,8 @@ def _with_counts(value: Any, count: int) -> Any:
 @pytest.mark.parametrize("api", sorted(ADAPTERS))
 def test_more_tokens_than_can_be_are_no_count_R4(api: str, count: int) -> None:
     """A dump with such a number is not loaded."""
-    turns = [ADAPTERS[api].response(_with_counts(reply, count)) for reply in _replies(api)]
-    for events in _streams(api):
+    turns = [ADAPTERS[api].response(_with_counts(reply, count)) for reply in recorded_replies(api)]
+    for events in recorded_streams(api):
         decoder = ADAPTERS[api].stream_decoder()
         for event in _with_counts(events, count):
             decoder.feed(event)

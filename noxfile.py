@@ -31,16 +31,6 @@ SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
-# What another Python can't change: the source, the tests' own tools, the work of parsers that is
-# counted, processes that are killed or write to a terminal.
-SAME_EVERYWHERE = (
-    "cli/test_process.py durable/test_crashes.py durable/test_late_kills.py "
-    "durable/test_store_limits.py mcp/test_death.py "
-    "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
-    "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
-    "test_streams_linear.py text_tools/test_linear.py "
-    "toolclad/test_process.py tools/test_dynamic_cost.py web/test_killed_servers.py"
-).split()
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
@@ -167,8 +157,7 @@ def oldest(session: nox.Session) -> None:
         *(*_group("test"), *_group("coverage")),
         external=True,
     )
-    left_out = [f"--ignore=tests/{name}" for name in SAME_EVERYWHERE]
-    _run_covered(session, *left_out, "-m", "not pure", env=SMALL)
+    _run_covered(session, "-m", "not pure", env=SMALL)
 
 
 @nox.session(python=NEWEST)

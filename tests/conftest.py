@@ -20,7 +20,7 @@ from hypothesis.strategies import none
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-from profiles import IS_REST, PROCESSES, PROFILE, cases_of, examples
+from profiles import IS_REST, PROCESSES, PROFILE, PURE, cases_of, examples
 from provider_environment import leave_out_providers
 
 # Modules, SDKs and tests stay until the end. While they are loaded there is no garbage to look for,
@@ -64,9 +64,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
-        starts_processes = item.nodeid.partition("::")[0].removeprefix("tests/") in PROCESSES
+        module = item.nodeid.partition("::")[0].removeprefix("tests/")
+        starts_processes = module in PROCESSES
         if starts_processes:
             item.add_marker("process")
+        if module in PURE:
+            item.add_marker("pure")
         if IS_REST and (starts_processes or item.get_closest_marker("slow")):
             continue  # the quick run has tried none of its cases
         if item.get_closest_marker("sweep") and hasattr(item, "callspec"):

@@ -39,6 +39,19 @@ PROCESSES = frozenset(
 The quick run leaves them to the session `sweeps`.
 """
 
+PURE = frozenset(
+    "cli/test_process.py durable/test_crashes.py durable/test_late_kills.py "
+    "durable/test_store_limits.py mcp/test_death.py "
+    "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
+    "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
+    "test_streams_linear.py text_tools/test_linear.py "
+    "toolclad/test_process.py tools/test_dynamic_cost.py web/test_killed_servers.py".split()
+)
+"""Modules that find the same on every Python: the source, the tests' own tools, the work of parsers
+that is counted, processes that are killed or write to a terminal. `tests/conftest.py` gives all
+their tests the mark `pure`, which single tests have as well: the session `oldest` leaves it out.
+"""
+
 IS_REST = os.environ.get("LUTUMPY_CASES") == "rest"
 """Whether of the tests with the mark `sweep` it tries just the cases that a smaller profile leaves
 out.

@@ -14,6 +14,7 @@ from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
 
 __all__ = [
+    "GOES_ON",
     "LONGEST_LEASE",
     "check_before",
     "check_decision",
@@ -34,11 +35,11 @@ __all__ = [
 LONGEST_LEASE = 3600.0
 """Seconds that a lease lasts at most, unless it is renewed."""
 
-# What a conversation of this status goes on with.
-_GOES_ON: Mapping[Status | None, Collection[str]] = {
+GOES_ON: Mapping[Status | None, Collection[str]] = {
     "done": ("message", "late"),
     "waiting": ("decision", "answer", "late"),
 }
+"""The kinds of entries of the inbox with which a conversation of such a status goes on."""
 
 
 def has_request(session: Session) -> bool:
@@ -76,7 +77,7 @@ def status_at_release(
     """
     looked_at = {entry.id for entry in claim.inbox}
     came = {entry.kind for entry in inbox if entry.id not in looked_at}
-    return status if came.isdisjoint(_GOES_ON.get(status, ())) else "open"
+    return status if came.isdisjoint(GOES_ON.get(status, ())) else "open"
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import Session
-from lutumpy.durable.checks import first_status, has_request, held_in, status_at_release
+from lutumpy.durable.checks import GOES_ON, first_status, has_request, held_in, status_at_release
 from lutumpy.durable.columns import (
     Content,
     dump_counts,
@@ -207,7 +207,7 @@ def release(claim: Claim, status: Status | None) -> Operation[None]:
 
     With a status the run ended well. Without one it was cut off, which is nobody's failure.
     """
-    if status in ("done", "waiting"):
+    if status in GOES_ON:
         # The row is locked before the inbox is read: what comes in waits for that, and opens the
         # conversation afterwards.
         locked = yield Query(

@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several fold
 from profiles import IS_REST, PROCESSES, PROFILE, PURE, cases_of, examples
 from provider_environment import leave_out_providers
 
-# Modules, SDKs and tests stay until the end. While they are loaded there is no garbage to look for,
-# and afterwards (`pytest_collection_finish`) no collection of a test goes through them again.
+# Modules, SDKs and tests stay until the end. While they are loaded nobody looks for garbage, and
+# afterwards (`pytest_collection_finish`) no collection of a test goes through them again. What is
+# garbage by then stays as well: some 50 MB, which would take a second to find.
 gc.disable()
 
 # No test depends on a developer's own keys, or spends them. It is done first: modules of tests read
@@ -46,6 +47,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(PROFILE)
+
+
+@given(none())
+def _use_hypothesis(_: None) -> None:
+    """Let hypothesis make its generator of random numbers. It goes through everything in memory for
+    that, which is little as yet.
+    """
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    _use_hypothesis()
 
 
 # What a shell starts in the background ignores Ctrl-C, and so would every program that a test
@@ -87,14 +100,7 @@ def _node_id(item: pytest.Item) -> str:
     return item.nodeid
 
 
-@given(none())
-def _use_hypothesis(_: None) -> None:
-    """Let hypothesis make its generator of random numbers, whose referrers it looks for."""
-
-
 def pytest_collection_finish() -> None:
-    _use_hypothesis()
-    gc.collect()
     gc.freeze()
     gc.enable()
 

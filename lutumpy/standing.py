@@ -7,7 +7,7 @@ were committed since a head, `dump_state` the rest, and `build_session` makes a 
 
 # Three things of a session aren't committed items, or change after they were committed:
 #
-# - Ephemeral messages stand between items and leave at some time. The state has them, each with the
+# - Ephemeral messages are between items and leave at some time. The state has them, each with the
 #   number of committed items before it.
 # - Reasoning is left out of a turn when the ephemerals leave that it was signed over. The item
 #   stays as it was written; the state has the ranges of such turns. A range goes on over all that

@@ -179,7 +179,7 @@ class Toolset(BaseToolset, Generic[C]):
             raise unknown_tool(cls, metadata.name) from None
         except AttributeError:
             raise TypeError(f"parse takes a ToolMetadata, not {type(metadata).__name__}") from None
-        # Nothing stands between a good call and `validate_json`: this is `decode_arguments`,
+        # Nothing is between a good call and `validate_json`: this is `decode_arguments`,
         # written out. The checkers can't know that the class builder has held the union C against
         # the tools.
         text = metadata.arguments

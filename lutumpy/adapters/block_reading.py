@@ -49,7 +49,7 @@ class FoundResult(NamedTuple):
     Attributes:
         position: The position of its message.
         result: What it holds.
-        is_late: Whether other content stands before it.
+        is_late: Whether other content comes before it.
     """
 
     position: str
@@ -88,7 +88,7 @@ class BlockReaders:
     """What the reader of an API of blocks says of it.
 
     Attributes:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         read_turn: Reads the messages of an answer; gets what names the calls that have results.
         read_parts: Reads a content that isn't the model's.
         read_result: The content of a result of a call, and whether it says that the call failed.

@@ -4,7 +4,7 @@ A turn knows its origin: API, host and model. What its host has beside the API's
 that host alone, and what is sealed only to who can open it.
 """
 
-# What goes where stands in `rules/moves.py`, since the doctor asks the same.
+# What goes where is in `rules/moves.py`, since the doctor asks the same.
 
 from __future__ import annotations
 

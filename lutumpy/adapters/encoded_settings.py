@@ -58,7 +58,7 @@ class Carried(NamedTuple):
     """A change as the API says it.
 
     Attributes:
-        entry: What stands in the conversation, as JSON bytes; empty where nothing has to be said.
+        entry: What is in the conversation, as JSON bytes; empty where nothing has to be said.
         declared: Tools that have to be declared behind the others, deferred, since an entry can
             only refer to them.
         headers: The beta names that it needs.
@@ -129,14 +129,14 @@ class EncodedSettings:
     Attributes:
         in_force: What turns have recorded.
         base: The tools of the request's field, as an offering; `None` before the first record.
-        declared: Tools that stand behind those of the base, deferred, for references.
+        declared: Tools that come after those of the base, deferred, for references.
         appended: The names of tools that entries have defined, and the base hasn't.
         called: The names that calls have, as far as that matters to the API.
         effort: The effort of the request's field.
         output: The output format of the request's field.
         headers: The beta names that the entries need.
         has_read: Whether some of the tools were read from a history, as a request spelt them.
-        pending: Entries that stand before the next answer, each with whether it changes settings.
+        pending: Entries that come before the next answer, each with whether it changes settings.
         places: Which entries change settings.
         remains: What stays of such an entry where it is taken out, by its place.
         reminders: Texts for the next turn alone.
@@ -147,7 +147,7 @@ class EncodedSettings:
         unread: What of which turn doesn't go to this host and model, and why.
         rewrites: Which changes of earlier entries there were.
         ends_with_answer: The last item that stays is an answer, where the API takes no change right
-            behind one. What is sent for one request may stand between them, but it leaves.
+            behind one. What is sent for one request may be between them, but it leaves.
     """
 
     __slots__ = (
@@ -234,7 +234,7 @@ class EncodedSettings:
         if carried is None or not carried.entry:
             return carried
         if self.ends_with_answer:
-            return None  # what stands between would leave again
+            return None  # what is between would leave again
         return carried._replace(words=tuple(words_of(settings)))
 
     def take(self, settings: TurnSettings, entries: list[bytes]) -> None:
@@ -304,7 +304,7 @@ class EncodedSettings:
             self.places = []
 
     def add(self, carried: Carried, settings: TurnSettings) -> None:
-        """Take a change that was said; its entry stands before the next answer."""
+        """Take a change that was said; its entry comes before the next answer."""
         new = [spec.name for spec in self.undeclared(settings)]
         self.appended.update(dict.fromkeys(new))
         self.in_force.apply(settings)

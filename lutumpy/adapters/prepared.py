@@ -151,9 +151,9 @@ class Prepared(Generic[E]):
         Args:
             entries: The entries of the request, without marks of the cache; places of those that
                 were taken out are empty.
-            permanent: How many of them stand before the first item that is for one request; `None`
+            permanent: How many of them come before the first item that is for one request; `None`
                 for all that the encoder has.
-            head: What stands before the entries, by field.
+            head: What comes before the entries, by field.
             beginning: Gives the part of that which reasoning is bound to.
         """
         record, state = self._record, self.encoder.state
@@ -197,7 +197,7 @@ def prepare(
         and encoder.is_paused
         and _is_said(settings, state)
     ):
-        # Nothing may stand right behind a paused answer, so it waits; what the model may call is
+        # Nothing may come right after a paused answer, so it waits; what the model may call is
         # held against the offer in any case (PB3, PB5).
         record.say_waiting(*words_of(settings))
         settings = None
@@ -248,7 +248,7 @@ def note_reminders(record: RequestRecord, state: EncodedSettings) -> None:
 
 
 def _turn_of(signed: Sequence[SignedTurn], entries: Sequence[bytes], index: int) -> int | None:
-    """The turn whose reasoning stands in an entry of the request, counted without empty places."""
+    """The turn whose reasoning is in an entry of the request, counted without empty places."""
     place = -1
     for position, entry in enumerate(entries):
         place += bool(entry)

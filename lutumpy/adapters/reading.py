@@ -65,7 +65,7 @@ class Entry:
     """One message, or input item, of a history.
 
     Attributes:
-        position: Where it stands, as the provider writes it: `messages[3]`.
+        position: Where it is, as the provider writes it: `messages[3]`.
         data: Its JSON bytes.
         value: The same, parsed.
     """
@@ -94,7 +94,7 @@ class HistoryReading:
 
         Args:
             messages: The history.
-            position: How the provider writes where an entry stands, with `{}` for the index.
+            position: How the provider writes where an entry is, with `{}` for the index.
 
         Raises:
             TranscriptError: it is not a list of objects, or holds what is not JSON.
@@ -178,7 +178,7 @@ class HistoryReading:
         """The transcript.
 
         Args:
-            checked: What the rules of the API say of the history; asked for only if something stood
+            checked: What the rules of the API say of the history; asked for only if something was
                 against it.
 
         Raises:
@@ -220,7 +220,7 @@ class _HistoryIds:
         self._owners: dict[str, str] = {}
 
     def cleaned(self, value: Any) -> Any:
-        """A JSON value with every id in it cleaned: whatever stands under `id`, `call_id`,
+        """A JSON value with every id in it cleaned: whatever is under `id`, `call_id`,
         `tool_use_id` and the like.
         """
         if isinstance(value, dict):
@@ -246,8 +246,8 @@ def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry
     """One object of a history.
 
     Args:
-        value: What stands there.
-        position: Where it stands, as the provider writes it.
+        value: What is there.
+        position: Where it is, as the provider writes it.
         ids: The ids of the whole history.
 
     Raises:

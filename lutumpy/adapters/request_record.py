@@ -55,7 +55,7 @@ NO_REWRITES: Rewrites = frozenset()
 
 SentRequest: TypeAlias = "tuple[Mapping[str, Any], Rewrites, int, tuple[bytes, ...]]"
 """As much of an answered request as tells whether a later one begins with it (rule PB20): what
-stands before the entries, by field and without cache marks; how earlier entries were rewritten by
+comes before the entries, by field and without cache marks; how earlier entries were rewritten by
 then; how many entries are permanent; and the entries behind those.
 """
 
@@ -173,7 +173,7 @@ class RequestRecord:
 
         Args:
             sent: The last requests of the transcript.
-            head: What stands before the entries, by field, without cache marks.
+            head: What comes before the entries, by field, without cache marks.
             rewrites: How entries that were sent before were rewritten.
             entries: All entries of the request, without cache marks.
             kept: How many of them are permanent.
@@ -284,7 +284,7 @@ def _first_change(
     before: SentRequest, request: SentRequest, entries: Sequence[bytes]
 ) -> tuple[str, int]:
     """Where a request stops to be the one before it: a field, or an entry as a text, and how many
-    entries stand before that.
+    entries come before that.
     """
     known_head, known_rewrites, known, rest = before
     head, rewrites, _, _ = request

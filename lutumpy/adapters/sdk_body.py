@@ -51,7 +51,7 @@ def join_body(fields: Fields) -> bytes:
 
 def add_extra(fields: Fields, extra: Mapping[str, Any]) -> None:
     """Put provider parameters into a request's fields: they win, but `tools` (the provider's own)
-    stand beside those offered, and what is `UNSET` isn't sent.
+    are beside those offered, and what is `UNSET` isn't sent.
     """
     for name, value in extra.items():
         if value is UNSET:

@@ -178,7 +178,7 @@ class SdkStream(_OpenStream):
             self._raise_in_our_words(error, reading=True)
 
     async def _drain(self, source: Any) -> None:
-        """Read what stands behind the last event, for a moment: only then can the connection be
+        """Read what comes after the last event, for a moment: only then can the connection be
         used again.
         """
         self._source = None

@@ -62,9 +62,9 @@ def unknown_call(
         item: What the block holds.
         call_id: Its id, of any type.
         position: The block's index in the native form.
-        id_field: Where its id stands there, if not where those of other calls do.
+        id_field: Where its id is there, if not where those of other calls do.
         name_tells: Nothing but a call has a name in this API.
-        place_tells: Nothing but a call stands where it stands.
+        place_tells: Nothing but a call can be at its place.
     """
     name, wanted = item.get("name"), wanted_by(item)
     known_id = call_id if isinstance(call_id, str) else ""
@@ -91,7 +91,7 @@ def unknown_call(
 
 
 def calls_in_fields(fields: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The calls that stand in a message under keys that nobody knows, each with its key.
+    """The calls that are in a message under keys that nobody knows, each with its key.
 
     An object there is a call if it has a name and says what it is to do, and not what came of it.
     """

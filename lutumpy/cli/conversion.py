@@ -41,7 +41,7 @@ def convert_tools(
         return _fields_of(list(tools), target), []
     reading: ApiRules = serving(source, "rules")
     writing: ApiRules = serving(target, "rules")
-    # Where an API refuses names that others take, its adapter knows what stands in their place.
+    # Where an API refuses names that others take, its adapter knows what is in their place.
     names = getattr(serving(target, "adapter"), "tool_names", None)
     converted: list[Any] = []
     left_out: list[str] = []

@@ -110,7 +110,7 @@ def _convert(document: Document, target: Api) -> tuple[Any, list[str]]:
     if others:
         notes.append(f"left out: {', '.join(others)}")
     key = shape_of(target).messages_key
-    # A bare list stays one, unless a system text or tools have to stand beside it.
+    # A bare list stays one, unless a system text or tools have to be beside it.
     is_bare = not isinstance(document.raw, Mapping) and body.keys() == {key}
     return (body[key] if is_bare else body), notes
 

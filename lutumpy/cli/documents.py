@@ -2,7 +2,7 @@
 sessions; as one model.
 
 A `Document` is the same whatever it was read from: an API, a request body with its messages, and
-where it stood.
+where it was.
 """
 
 #     what the value is                                kind
@@ -136,7 +136,7 @@ class Document:
 
     @property
     def system(self) -> Any:
-        """The system text that stands beside the messages, as `system` or `instructions`."""
+        """The system text that is beside the messages, as `system` or `instructions`."""
         shape = shape_of(self.api)
         if shape.system_key is None:
             return None
@@ -201,7 +201,7 @@ def shape_of(api: Api) -> RequestShape:
 
 
 def body_of(api: Api, transcript: Transcript) -> dict[str, Any]:
-    """The conversation's part of a request: the messages, with the system text where that stands
+    """The conversation's part of a request: the messages, with the system text where that is
     beside them.
     """
     shape = shape_of(api)
@@ -224,7 +224,7 @@ def open_document(
         api: Whose API it is for; recognised from the shape when left out. Of a dump: as whose
             request to show it.
         host: The host that it is for, as for `host_name`; when left out, the one whose `host`,
-            `base_url` or `url` stands beside the request, else the vendor's.
+            `base_url` or `url` is beside the request, else the vendor's.
 
     Raises:
         DocumentError: It is none of the shapes, or more than one API fits its shape.

@@ -79,7 +79,7 @@ def _is_answer(value: Any) -> bool:
 
 
 def _is_unanswered(value: Any) -> bool:
-    """Whether a value is a request, or a conversation, whose answer may stand behind it."""
+    """Whether a value is a request, or a conversation, whose answer may come after it."""
     if isinstance(value, list):
         return any(map(is_message, value))
     if not isinstance(value, Mapping) or value.get("format") is not None:

@@ -49,7 +49,7 @@ def problems_of(document: Document) -> list[Problem]:
 
 
 def conversation(document: Document) -> Any:
-    """The messages as the doctor takes them: whatever stands in their place."""
+    """The messages as the doctor takes them: whatever is in their place."""
     return document.body.get(document.messages_key, [])
 
 

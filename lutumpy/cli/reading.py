@@ -1,6 +1,6 @@
 """Values of JSON and JSON Lines files, one at a time, with the place of whatever can't be read."""
 
-# What is hard: a broken file must not hide what stands before the fault or beside it, and the fault
+# What is hard: a broken file must not hide what comes before the fault or beside it, and the fault
 # needs its line and column, which `json` counts only in a text that it is given as a whole. So
 # there are two ways to read:
 #
@@ -17,7 +17,7 @@
 # format anyway.
 #
 # Recorders also write the answer of a stream as it came: lines of an event stream, whose data are
-# JSON, or lines of JSON with `[DONE]` as the last one. What stands around the data there is written
+# JSON, or lines of JSON with `[DONE]` as the last one. What is around the data there is written
 # over with spaces, so that the places of faults stay right. No line of JSON can begin like that.
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _DATA_LINE = re.compile(rf"^{_MARK}?data:", re.M)
 _FRAME = re.compile(rf"^{_MARK}?(?:data:)?(?:[ \t]*\[DONE\][ \t\r]*$)?", re.M)
 # The other fields of an event, and comments.
 _FIELD_LINE = re.compile(rf"^{_MARK}?(?:event|id|retry)?:.*", re.M)
-# Fields that may stand before the first data of a stream. More of them aren't a stream's.
+# Fields that may come before the first data of a stream. More of them aren't a stream's.
 _MOST_FIELDS = 1000
 
 
@@ -214,7 +214,7 @@ def _is_container(line: bytes) -> bool:
 
 
 def _read_lines(source: _Source) -> Iterator[Value | BadValue]:
-    # Fields that stand before the data of an event, until it is known that data follow.
+    # Fields that come before the data of an event, until it is known that data follow.
     fields: list[BadValue] = []
     in_stream = False
     for number, data in _split_lines(source):

@@ -63,7 +63,7 @@ _COMMON: frozenset[Sign] = frozenset([
 
 
 def address_of(data: Mapping[str, Any]) -> str | None:
-    """The address that stands beside a request, or in it."""
+    """The address that is beside a request, or in it."""
     for key in ADDRESS_KEYS:
         value = data.get(key)
         if isinstance(value, str) and value:

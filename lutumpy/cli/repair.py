@@ -244,7 +244,7 @@ class _Report:
 
     def _show_operation(self, operation: dict[str, Any], messages: Any, key: str) -> Iterator[Text]:
         kind, path, head = operation["op"], operation["path"], f"/{key}"
-        if kind == "test":  # what it says stands in the line after it
+        if kind == "test":  # what it says is in the line after it
             return
         if kind in ("move", "copy"):
             yield styled(("     > ", "yellow"), f"{head}{operation['from']} to {head}{path}")

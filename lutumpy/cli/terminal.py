@@ -58,7 +58,7 @@ def cut_text(text: str, most: int) -> str:
     missing = len(text) - most
     if missing <= 0:
         return text
-    # The mark stands behind the characters that were asked for, and isn't one of them.
+    # The mark comes after the characters that were asked for, and isn't one of them.
     return f"{shorten(text + MARK, most + len(MARK))} ({missing} more characters)"
 
 

@@ -1,4 +1,4 @@
-"""Which signed reasoning of an encoded conversation still stands behind what it was signed over
+"""Which signed reasoning of an encoded conversation still comes after what it was signed over
 (rules PB8 and PB9).
 """
 
@@ -58,7 +58,7 @@ class SignedTurn:
 
 
 class BoundReasoning:
-    """The signed turns of one encoder, and the digests of what stands before its entries.
+    """The signed turns of one encoder, and the digests of what comes before its entries.
 
     Args:
         bound_form: Takes from one entry what no reasoning is bound to.
@@ -110,7 +110,7 @@ class BoundReasoning:
         Args:
             beginning: What the request holds before its entries, without marks of the cache.
             entries: The entries of the prefix.
-            kept: How many of them the encoder has encoded for good; what stands behind is hashed
+            kept: How many of them the encoder has encoded for good; what comes after is hashed
                 each time.
         """
         kept = min(kept, len(entries))

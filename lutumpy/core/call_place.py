@@ -1,4 +1,4 @@
-"""Where in a conversation a call stands, by content: the same after a crash, whatever ids the
+"""Where in a conversation a call is, by content: the same after a crash, whatever ids the
 provider gives.
 """
 
@@ -74,7 +74,7 @@ class CallPlace:
         return self._digest
 
     def occurrence(self, metadata: ToolMetadata) -> int:
-        """How many calls of the answer stand before this one with the same tool and equal
+        """How many calls of the answer come before this one with the same tool and equal
         arguments.
         """
         count, occurrences, seen = self._counted

@@ -411,7 +411,7 @@ class AssistantTurn:
         Args:
             ids: New id by index into `calls`.
         """
-        # The same call object stands in `calls` and in `blocks`: by identity both get the renamed
+        # The same call object is in `calls` and in `blocks`: by identity both get the renamed
         # one, even when two calls of an answer are equal.
         renamed = {
             id(self.calls[index]): replace(self.calls[index], id=new) for index, new in ids.items()

@@ -106,7 +106,7 @@ class LateResult:
     """What makes a message a late item.
 
     Attributes:
-        result: The result, as it would have stood behind its call.
+        result: The result, as it would have come after its call.
         header: The text before it in the message: whose result it is, in brackets.
         reason: Why it is there.
         is_detached: The round of its call isn't in this transcript, so it is a message everywhere.
@@ -202,7 +202,7 @@ def restored_message(late: LateResult, verbatim: Verbatim | None = None) -> Mess
 def header_of(
     call_id: str, name: str, *, failed: bool = False, made_with: str | None = None
 ) -> str:
-    """What stands before a late result in its message: whose it is, in brackets.
+    """What comes before a late result in its message: whose it is, in brackets.
 
     Args:
         call_id: The id of the call.

@@ -39,7 +39,7 @@ _DATA = r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/=_-]{1000,}\Z"
 class RawPart:
     """A content part that one API alone takes, as that API spells it; every other gets a text.
 
-    Its own API is sent the value as it is: in results, and in a user's message if it may stand
+    Its own API is sent the value as it is: in results, and in a user's message if it may be
     there. Where its API doesn't take it (in a result that is an error, as an example), the text is
     sent.
 

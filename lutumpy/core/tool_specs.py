@@ -93,7 +93,7 @@ class ToolOffering:
             `specs` is sent; an API that can't say it sends `specs` in any case.
         finder: The name of the tool among `specs` that finds others, if there is one.
         deferred: Tools that the API may keep out of the prompt until a search has found them, in
-            an order that stays the same; some of them may stand in `specs` as well, since they
+            an order that stays the same; some of them may be in `specs` as well, since they
             were found. Empty unless the model says that its API can do this.
         has_text_tools: Whether a tool among these takes a text.
         has_late_tools: Whether the result of one of these may come later.

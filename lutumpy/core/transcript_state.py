@@ -13,7 +13,7 @@ A change first writes behind what counts, where nobody looks, and then assigns a
 one assignment is the change. If it is interrupted before, what it wrote is overwritten by the next
 change. A `Draft` is a change in preparation; the transcript doesn't change until it is written.
 
-From the first ephemeral message on, items stand in the `tail` of the state itself, because they may
+From the first ephemeral message on, items are in the `tail` of the state itself, because they may
 still leave:
 
     items:   stable ... stable | ephemeral, whatever was added after it ...
@@ -174,7 +174,7 @@ class Draft:
         """Drop every ephemeral that was sent, and with it the reasoning signed over it."""
         kept: list[Item] = []
         to_drop = self.sent
-        # Where the first ephemeral stands that has not been sent: the new tail begins there.
+        # Where the first ephemeral is that has not been sent: the new tail begins there.
         tail_start: int | None = None
         for item in self.tail:
             if isinstance(item, Message) and item.ephemeral:

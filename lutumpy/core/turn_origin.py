@@ -1,4 +1,4 @@
-"""Who said a turn: the API, the host and the model, and what stood before its signed reasoning
+"""Who said a turn: the API, the host and the model, and what came before its signed reasoning
 (rule OR1).
 """
 

@@ -10,7 +10,7 @@ begin with a result or end with a call.
 """
 
 # What is hard here is what stays when rounds go. Three kinds of messages outlive the round that
-# they stand in: instructions (system and developer messages), which move to the head; ephemeral
+# they are in: instructions (system and developer messages), which move to the head; ephemeral
 # messages that no request has sent yet; and, only while the very items before it stay, signed
 # reasoning. So a window is chosen in two steps: `fitting` counts what each cut would keep,
 # `selection` builds the items of one cut.
@@ -94,7 +94,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def head_of(items: Sequence[Item]) -> int:
-    """How many system and developer messages stand at the beginning."""
+    """How many system and developer messages are at the beginning."""
     for index, item in enumerate(items):
         if not _is_instruction(item):
             return index

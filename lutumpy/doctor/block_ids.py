@@ -1,7 +1,7 @@
 """Repairs of APIs of blocks: ids of calls, in the call and in its result alike."""
 
 # the call's id              what tells its results
-# one call has it            the id, wherever the results stand
+# one call has it            the id, wherever the results are
 # several calls have it      the id, in the turn after the call
 # missing                    the place: as many nameless calls as nameless results in that turn
 
@@ -26,7 +26,7 @@ class Ids:
     """What the repairs of ids need to know of an API.
 
     Attributes:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         limit: The greatest length of an id.
         prefix: What a new id begins with.
         identified_by: The key that a repair tests beside the id that it replaces, if there is one.

@@ -71,7 +71,7 @@ def mend_reasoning_first_of(wire: BlockWire, kinds: tuple[str, ...]) -> Stage:
     """A stage for reasoning behind a text and before the calls: it goes to the start of its turn.
 
     Args:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         kinds: The kinds of blocks that are reasoning.
     """
 
@@ -99,7 +99,7 @@ def mend_reasoning_first_of(wire: BlockWire, kinds: tuple[str, ...]) -> Stage:
 
 
 def _find_reasoning_after_text(turn: Turn, start: Path, kinds: tuple[str, ...]) -> list[Path]:
-    """The first run of reasoning in the turn's first message, if only text stands before it."""
+    """The first run of reasoning in the turn's first message, if only text comes before it."""
     found: list[Path] = []
     for path, block in turn.blocks:
         kind = turn.wire.kind_of(block)

@@ -1,6 +1,6 @@
 """Repairs of APIs of blocks with ids: results first in the message right after their calls."""
 
-# What is hard: results of one turn must all stand at the start of the next user turn, in the
+# What is hard: results of one turn must all be at the start of the next user turn, in the
 # order of their calls, and they may be anywhere: behind a text there (late), in another message
 # (loose), or nowhere. Places are those of the start of the pass, so a result that goes to a place
 # that isn't there yet ends the work on its turn; the next pass goes on.
@@ -26,7 +26,7 @@ class Pairing:
     """What the repairs of pairing need to know of an API.
 
     Attributes:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         open_call_rules: The rules that a call without a result in its place breaks.
         second_result_rule: The rule that a second result of a call breaks.
         empty_rule: The rule that a message breaks from which the only block was taken.
@@ -193,7 +193,7 @@ def _drop_emptied(editor: Editor, pairing: Pairing, robbed: set[int]) -> None:
 
 
 class _OpenTurn:
-    """A turn with calls whose results don't stand at the start of the next one."""
+    """A turn with calls whose results aren't at the start of the next one."""
 
     def __init__(
         self,

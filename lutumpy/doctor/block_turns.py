@@ -19,7 +19,7 @@ class Conversation:
     those of the document, which a pass changes; paths stay those of its start.
 
     Attributes:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         turns: The turns.
     """
 

@@ -1,4 +1,4 @@
-"""Signed reasoning goes with what stands before it (rule PB19).
+"""Signed reasoning goes with what comes before it (rule PB19).
 
 A model that binds its reasoning refuses it, or loses it, behind anything that has changed since. So
 whatever a repair changes takes along the reasoning behind it, and says which.

@@ -1,8 +1,8 @@
 """The doctor's tables: what mends a breach of each rule, when, and what is left and why."""
 
 # Each API has one table, in the module that `apis.py` names for its repairs (`stages.py` of its
-# folder here). A row stands under the same id as in the API's table of rules, which says what the
-# rule requires and how sure a refusal is. Nothing about a rule stands anywhere else.
+# folder here). A row is under the same id as in the API's table of rules, which says what the
+# rule requires and how sure a refusal is. Nothing about a rule is anywhere else.
 #
 # Repairs are made in stages, because one repair can hide or uncover another problem: ids are mended
 # before calls and results are paired by them. A pass mends one stage; the next pass checks the

@@ -64,7 +64,7 @@ def check_messages(
             as well, what another host alone knows and what is sealed for it. Its `host` may be a
             name.
         before: The body of the request before this one, in the same conversation: then signed
-            reasoning that no longer stands behind what it was signed over is found, where `model`
+            reasoning that no longer comes after what it was signed over is found, where `model`
             binds it (`refused` where that is enforced for everybody, `some` where the account
             decides, `discouraged` where it is taken away without an error); and else where the
             prompt cache starts again (`discouraged`). Without it nothing is claimed of that. Tools
@@ -189,7 +189,7 @@ def _plain_entry(entry: Any) -> Any:
     return _convert(entry, 0)
 
 
-# Objects of the SDKs stand near the top; deeper values are as the program made them.
+# Objects of the SDKs are near the top; deeper values are as the program made them.
 _MOST_LEVELS = 200
 
 

@@ -3,7 +3,7 @@
 # It is the usual accident when a provider is switched. Recognized are calls and results wherever
 # another API puts them (items of Responses among messages, `tool_calls` and messages of the role
 # `tool`, blocks of Messages, old functions of Chat Completions), and parts of content of another
-# API. How each API spells them stands in its folder; see `spelling.py`.
+# API. How each API spells them is in its folder; see `spelling.py`.
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Edits of a history that are carried out and recorded at once, addressed by where things stood."""
+"""Edits of a history that are carried out and recorded at once, addressed by where things were."""
 
 # What is hard: the rules look at the messages once, at the start of a pass, and name places by
-# index. Each edit moves whatever stands behind it, so the second repair of a pass would miss its
+# index. Each edit moves whatever comes after it, so the second repair of a pass would miss its
 # place. The editor therefore takes paths of the start of the pass and works out where each place
 # is now:
 #
@@ -82,7 +82,7 @@ class _Shifts:
         self.gone: set[int] = set()
 
     def now(self, index: int) -> int:
-        """The index now of what stood at an original index."""
+        """The index now of what was at an original index."""
         total, node = index, index + 1
         while node > 0:
             total += self._tree[node]
@@ -157,7 +157,7 @@ class Editor:
         self._taken_away: list[tuple[_Shifts, int]] = []
         # The messages that it has touched, by their index at the start of the pass.
         self._touched: set[int] = set()
-        # The places that it has edited, for reasoning that is bound to what stands before it.
+        # The places that it has edited, for reasoning that is bound to what comes before it.
         self._edited: list[tuple[Path, bool]] = []
 
     def next_pass(self) -> None:
@@ -171,7 +171,7 @@ class Editor:
     # ------------------------------------------------------------- reading
 
     def get(self, path: Path) -> Any:
-        """What stood at a path, as it is now; `None` when it is gone or was never there."""
+        """What was at a path, as it is now; `None` when it is gone or was never there."""
         if self.gone(path):
             return None
         node: Any = self.document
@@ -196,7 +196,7 @@ class Editor:
         return False
 
     def index_now(self, index: int) -> int:
-        """Where the message now stands that stood at an index."""
+        """Where the message now is that was at an index."""
         shifts = self._shifts.get(())
         return shifts.now(index) if shifts is not None else index
 
@@ -263,9 +263,9 @@ class Editor:
         self._take_away(path)
 
     def insert(self, path: Path, value: Any) -> None:
-        """Put a new entry before the one that stood at a path, or at the list's end.
+        """Put a new entry before the one that was at a path, or at the list's end.
 
-        Where equal ones stand, it goes behind them, which leaves the same list: a patch that adds
+        Where equal ones are, it goes behind them, which leaves the same list: a patch that adds
         an entry before an equal one is taken for one that was applied already.
         """
         self._note_edit(path)
@@ -281,7 +281,7 @@ class Editor:
         self._record_shift(shifts, int(path[-1]), 1)
 
     def move(self, source: Path, path: Path) -> None:
-        """Move an entry before the one that stood at a path, in the same list or another."""
+        """Move an entry before the one that was at a path, in the same list or another."""
         self._note_edit(source, is_moved=True)
         self._note_edit(path)
         self._shifts_of(source)
@@ -421,7 +421,7 @@ class Editor:
         before = self._path_before(problem.path)
         if before is not None:
             return moved_position(problem.position, problem.path, before)
-        # Its place went with an earlier repair of this pass: this one is about what stood beside.
+        # Its place went with an earlier repair of this pass: this one is about what was beside.
         steps: list[str] = []
         for operation in self._operations:
             if operation["op"] != "test":

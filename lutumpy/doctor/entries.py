@@ -37,7 +37,7 @@ def mend_entry(
         reason = "The entry is empty and not a message; it is left out."
         drop_entry(editor, path, problem, "drop_empty", reason)
     elif isinstance(entry, list) and _holds_messages(entry, is_message):
-        # The whole list is tested at once: its messages are then put where it stood, one by one.
+        # The whole list is tested at once: its messages are then put where it was, one by one.
         editor.expect(path)
         for inner in entry:
             editor.insert(path, inner)

@@ -56,7 +56,7 @@ def replace_characters(editor: Editor, problem: Problem) -> None:
     value = editor.get(problem.path)
     if encodable(value):
         return
-    # The patch of an entry can't test what stands there: JSON can't hold it.
+    # The patch of an entry can't test what is there: JSON can't hold it.
     if len(problem.path) == 1 or isinstance(problem.path[-1], int):
         editor.set_entry(problem.path, json_values.clean(value))
     else:

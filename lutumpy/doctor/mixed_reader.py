@@ -2,7 +2,7 @@
 
 # What is hard: nothing in a history says which API wrote an entry, and the APIs share words. So
 # an object is recognized by its type and its keys, and the same object means different things
-# depending on whose history it stands in:
+# depending on whose history it is in:
 #
 #     in a history of     `tool_use` in a content   `function_call` as an entry   `tool_calls`
 #     Chat Completions    foreign                   foreign                       its own
@@ -206,7 +206,7 @@ class MixedReader:
             return True
         if kind not in self.own.results or kind not in self.own.entries:
             return False
-        # An output of this very API, whose id stands under another API's key.
+        # An output of this very API, whose id is under another API's key.
         if self.own.result_id_key in entry:
             return False
         return any(isinstance(entry.get(key), str) for key in self._id_keys)

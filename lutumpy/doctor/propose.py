@@ -140,7 +140,7 @@ def _model_of(before: Mapping[str, Any] | None) -> str | None:
 
 
 def _bound_reasoning(rules: ApiRules, model: str | None) -> BoundReasoning | None:
-    """What goes with what stands before it, for a model that was named and binds its reasoning."""
+    """What goes with what comes before it, for a model that was named and binds its reasoning."""
     find = getattr(rules, "reasoning_binding", None)
     if find is None or model is None:
         return None

@@ -1,6 +1,6 @@
 """Where a result goes in the turn after its call, for APIs of blocks."""
 
-# The results of a turn stand at the start of the next one of the user, in the order of their calls:
+# The results of a turn are at the start of the next one of the user, in the order of their calls:
 #
 #     next user turn        a result that is nowhere      a late or loose result
 #     starts with results   put in among them             moved in among them
@@ -32,7 +32,7 @@ class ResultForm:
     """What there is to know of an API to put a result in its place.
 
     Attributes:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         unit: What an answer and its results each are in the API's words: a message, or a turn.
         write_interrupted: Writes the block of a result for a call without one.
         expect_result: The repair fits only if this block of a result is there.

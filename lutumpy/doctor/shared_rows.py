@@ -30,7 +30,7 @@ def _drop_bound(editor: Editor, problem: Problem) -> None:
 
 
 REASONING_BOUND = Mending(one_by_one("bound reasoning", _drop_bound), repairs=("drop_reasoning",))
-"""For the rule on what stands before signed reasoning."""
+"""For the rule on what comes before signed reasoning."""
 
 CACHED_PREFIX = Mending(left="only the program knows whether the change is worth its tokens")
 """For the rule on how a request begins."""

@@ -53,13 +53,13 @@ class Spelling:
         part_keys: Keys that tell a part without a `type`, each with what stands for its type in the
             other tables.
         readers: How to read a part, by its type.
-        calls: How to read a call that stands in a content or in the list of messages, by its type.
-        message_calls: How to read a call that stands in a message beside its content, by its type.
-        results: How to read a result that stands in a content or in the list, by its type.
+        calls: How to read a call that is in a content or in the list of messages, by its type.
+        message_calls: How to read a call that is in a message beside its content, by its type.
+        results: How to read a result that is in a content or in the list, by its type.
         entries: Types of entries of its list of messages that have no role.
         result_id_key: Where a result names its call.
         result_roles: Roles of messages that are results.
-        in_content: Types of calls and results that stand in its contents; empty where they have
+        in_content: Types of calls and results that are in its contents; empty where they have
             places of their own.
         takes_calls_in_messages: Several calls, and texts with them, are one message.
         joins_messages: Neighbouring messages of one role are one message, with all their results.
@@ -104,7 +104,7 @@ class Spelling:
         call_types: frozenset[str],
         id_keys: Sequence[str],
     ) -> bool:
-        """Whether another API's calls or ids stand where this API has its own.
+        """Whether another API's calls or ids are where this API has its own.
 
         Args:
             message: A message of the list.

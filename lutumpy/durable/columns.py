@@ -1,4 +1,4 @@
-"""What stands in a column of a database, and what it means: texts, JSON, keys and moments."""
+"""What is in a column of a database, and what it means: texts, JSON, keys and moments."""
 
 # Three things are done to a text on its way into a column:
 #

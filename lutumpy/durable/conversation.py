@@ -297,7 +297,7 @@ class OpenConversation:
     ) -> list[str]:
         """Add the late results, messages and notices of the inbox to the session; gives their ids.
 
-        Late results come first: the calls that they answer stand before all messages.
+        Late results come first: the calls that they answer come before all messages.
         """
         transcript = self.session.transcript
         late = [entry for entry in inbox if is_late(entry)]

@@ -1,4 +1,4 @@
-"""What stands around an event on its way into a store."""
+"""What is around an event on its way into a store."""
 
 # `SessionStore.add_events` takes events as JSON values, and some of their keys are for the store:
 #

@@ -1,6 +1,6 @@
 """The log of a conversation in a database: what is written, read, and where it ends.
 
-See `operations.py` for what an operation is, and `envelopes.py` for what stands around an event.
+See `operations.py` for what an operation is, and `envelopes.py` for what is around an event.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def append_events(
         round: The number of the open round in it.
         attempt: The fence of its last claim.
         place: Where they belong.
-        events: The events, without what stands around them.
+        events: The events, without what is around them.
     """
     ((next_event,),) = yield Query(
         "UPDATE {t}sessions SET next_event = next_event + ? WHERE scope = ? RETURNING next_event",

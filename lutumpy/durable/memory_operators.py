@@ -253,7 +253,7 @@ def _unresolved_in(scope: str, each: Conversation) -> list[tuple[datetime, Unres
 
 
 def _make_fork(old: Conversation, past: Past, to: str, fence: int) -> Conversation:
-    """A conversation as another one stood; what that did later is of unknown outcome in it."""
+    """A conversation as another one was; what that did later is of unknown outcome in it."""
     row = past.row
     made = Conversation(
         [*old.items[: row.items]], past.state, past.head, past.counts, now(), row.number + 1, fence

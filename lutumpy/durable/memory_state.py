@@ -124,7 +124,7 @@ class Conversation:
             self.status, self.since = status, now()
 
     def keep_round(self, effects: Sequence[UnresolvedCall]) -> None:
-        """Keep where it stands, behind the round that was just committed."""
+        """Keep where it is, after the round that was just committed."""
         number = self.round - 1
         row = PastRound(
             self.task, self.task_round, number, len(self.items), tuple(effects), self.updated

@@ -174,7 +174,7 @@ class OperatorStore(SessionStore, Protocol):
 
         Args:
             scope: The conversation's id.
-            by: Who says so; it stands in `ScopeInfo.last_error`.
+            by: Who says so; it is in `ScopeInfo.last_error`.
 
         Returns:
             Whether there was a lease.

@@ -1,9 +1,9 @@
-"""Past rounds in a database: where a conversation stood behind each, and going back to one.
+"""Past rounds in a database: where a conversation was after each, and going back to one.
 
 See `operations.py` for what an operation is.
 """
 
-# Behind every commit a row of `rounds` keeps where the conversation stands, and the calls of the
+# Behind every commit a row of `rounds` keeps where the conversation is, and the calls of the
 # round whose effects must not be repeated: `once` calls that were begun, and idempotent ones that
 # ran, since their keys are those of this conversation. A conversation that goes on from an earlier
 # round holds the effects of all later ones for calls of unknown outcome. So an equal call is
@@ -52,7 +52,7 @@ def keep_round(
     counts: Content,
     records: Rows | None,
 ) -> Operation[None]:
-    """Keep where a conversation stands behind a round.
+    """Keep where a conversation is after a round.
 
     Args:
         key: The conversation.

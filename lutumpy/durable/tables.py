@@ -8,7 +8,7 @@
 #   sessions    the head of each conversation; its state, counts, fence and lease
 #   items       the committed items: appended, never changed
 #   records     of the open round: what was decided and done. A marker is a record without a value
-#   rounds      past rounds: where the conversation stood behind each, and its calls with effects
+#   rounds      past rounds: where the conversation was after each, and its calls with effects
 #   unresolved  calls of unknown outcome that nobody has decided
 #   inbox       messages and decisions from outside
 #   events      of loops with `events=True`

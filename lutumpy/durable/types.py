@@ -200,7 +200,7 @@ class ScopeInfo:
 
 @dataclass(frozen=True, slots=True)
 class PastRound:
-    """A round that was committed, and where the conversation stood behind it.
+    """A round that was committed, and where the conversation was after it.
 
     Attributes:
         task: Which task the next request belonged to: how often the user had said something.

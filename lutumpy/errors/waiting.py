@@ -41,7 +41,7 @@ class PlanError(LutumpyError, ValueError):
         kind: `not_portable`: an input doesn't survive JSON. `format`: it is no dump of a plan.
             `version`: another release wrote it. `unsigned`: it has no signature, or that of a key
             that is not known here. `tampered`: it was changed after it was written. `scope`: it
-            belongs to another conversation. `position`: what stood before the round is not in the
+            belongs to another conversation. `position`: what came before the round is not in the
             session. `schema`: tools that it calls are others now. `input`: an input is none of its
             tool any more. `committed`: its calls are in the transcript already.
         tools: The names of the tools that are others now, for `schema`; else empty.
@@ -96,7 +96,7 @@ class StoreError(LutumpyError, ValueError):
             a decision doesn't fit the plan. `answer`: a call asks no such question, or the answer
             doesn't fit its form. `head`: the conversation isn't where the writer thought
             it was. `damaged`: a column holds something else than was written there. `codec`: what
-            stands there can't be decoded. `round`: the conversation has no such round, or it was
+            is there can't be decoded. `round`: the conversation has no such round, or it was
             pruned.
     """
 

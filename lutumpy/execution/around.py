@@ -1,6 +1,6 @@
 """`ToolExecutor(around=)`: what a program does around each attempt of each call."""
 
-# A manager of the user's stands around the tool's code, and must change nothing of what became of
+# A manager of the user's is around the tool's code, and must change nothing of what became of
 # the call:
 #
 #     step              what goes wrong                      the call

@@ -8,7 +8,7 @@
 #                              |        v
 #                              +-- slot given back, backoff, slot requested again
 #
-# Beside that way stand the exits:
+# Beside that way are the exits:
 #
 # - equal to an earlier call of the run (`deduplicate`), or to one whose outcome is unknown:
 #   rejected, without an attempt

@@ -35,7 +35,7 @@ def call_of_ticket(ticket: CallTicket, tools: type[Toolset[Any]]) -> BaseToolCal
     if selector.tool.digest != ticket.tool_digest:
         raise ValueError(f"the tool {ticket.tool!r} is not the one that was decided on")
     value = load_input(selector.tool, ticket.input)
-    # Equal calls of the answer are told apart by how many stand before each of them.
+    # Equal calls of the answer are told apart by how many come before each of them.
     before = [ToolMetadata("", ticket.tool, ticket.arguments)] * ticket.occurrence
     origin = restored_origin(ticket.at, [*before, ticket.metadata])
     call: ToolCall[Any, Any] = ToolCall(ticket.metadata, value, selector, (), origin)

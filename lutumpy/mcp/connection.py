@@ -4,8 +4,8 @@
 # -----------------
 # A connection breaks in two ways. A server at the end of a pipe that dies closes its streams, and
 # the SDK answers every call with "Connection closed". A server behind HTTP that dies lets the
-# transport's task group fail, which cancels whatever stands inside of `async with Client(...)`.
-# So nobody but a task of ours stands there (`hold`):
+# transport's task group fail, which cancels whatever is inside of `async with Client(...)`.
+# So nobody but a task of ours is there (`hold`):
 #
 #     calls of the executor                  the task that holds the client
 #     -------------------------------------  ------------------------------------------------------

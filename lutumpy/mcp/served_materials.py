@@ -162,7 +162,7 @@ class ServedMaterials:
         return ReadResourceResult(contents=[_make_contents(uri, one) for one in listed])
 
     def find(self, uri: str) -> tuple[Any, dict[str, str]]:
-        """What has this address, and the texts that stand in the places of its template.
+        """What has this address, and the texts that are in the places of its template.
 
         Raises:
             MCPError: Nothing has it.

@@ -15,7 +15,7 @@
 # A slash is refused although it could be encoded: many servers decode `%2F` before they look at
 # the path, and `1%2F..%2Fadmin` is another address there.
 #
-# An exploded object has no name of its own in the request: its properties stand there like
+# An exploded object has no name of its own in the request: its properties are there like
 # parameters, and that is how every object in a query is spelled whose style isn't stated. So such
 # an object takes only properties that the document names (`Parameter.fields`), and none whose name
 # another parameter has, which the model isn't asked for a second time (`Parameter.left_out`).
@@ -108,7 +108,7 @@ class Parameter:
         explode: Whether each value of a list or an object is written separately.
         reserved: Whether reserved characters stay in a query.
         segments: Whether its value may hold slashes in a path.
-        fields: The properties of its objects that stand in the request like parameters; `None`
+        fields: The properties of its objects that are in the request like parameters; `None`
             where they stay under its own name.
         left_out: Properties of its objects whose names belong to other parameters.
         owners: Whose each name in its place is: a parameter's, or the path's (an empty text).
@@ -312,7 +312,7 @@ def spell_parameter(parameter: Parameter, value: Any) -> list[tuple[str, str]]:
     one text replaces its braces.
 
     Raises:
-        SpellingError: The value can't stand in its place.
+        SpellingError: The value can't be in its place.
     """
     name, style, explode = parameter.name, parameter.style, parameter.explode
     if parameter.fields is not None and isinstance(value, Mapping):
@@ -338,7 +338,7 @@ def spell_parameter(parameter: Parameter, value: Any) -> list[tuple[str, str]]:
 def check_fields(
     value: Mapping[str, Any], fields: Collection[str], owners: Collection[str]
 ) -> None:
-    """Refuse an object whose properties would stand in the request under names of the model's own.
+    """Refuse an object whose properties would be in the request under names of the model's own.
 
     Args:
         value: The object.

@@ -112,7 +112,7 @@ def make_request(
         arguments: The arguments; they fit the tool's schema.
 
     Raises:
-        ToolError: Some can't stand in their places; a line for each.
+        ToolError: Some can't be in their places; a line for each.
     """
     body = taken.body
     values: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}

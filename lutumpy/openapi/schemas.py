@@ -317,7 +317,7 @@ class SchemaConverter:
 
 
 def _count_parts(source: Any) -> int:
-    """The objects and lists of a document; one that stands in several places counts once."""
+    """The objects and lists of a document; one that is in several places counts once."""
     seen: set[int] = set()
     stack = [source]
     while stack:

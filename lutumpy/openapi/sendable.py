@@ -8,7 +8,7 @@
 # of the kind that it asks for.
 #
 # A schema may also take nothing at all, most often since it requires a property that it forbids.
-# That may stand deep in what is required, so the parts that every value has to fit are walked.
+# That may be deep in what is required, so the parts that every value has to fit are walked.
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from lutumpy.plain.preview import shorten
 
 __all__ = ["SpellingError", "encode", "spell_header", "spell_path", "spell_query", "spell_scalar"]
 
-# What may stand in a query by itself without ending the value or the query. A semicolon ends the
+# What may be in a query by itself without ending the value or the query. A semicolon ends the
 # value to some servers.
 _RESERVED = ":/?@!$'()*,"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}

@@ -97,7 +97,7 @@ class Instruments:
 
 
 def list_tokens(usage: Usage, chosen: Names) -> dict[str, int]:
-    """The tokens of a usage by what stands behind `gen_ai.usage.`; cached input is in the input.
+    """The tokens of a usage by what comes after `gen_ai.usage.`; cached input is in the input.
 
     What is 0 is left out, but for input and output.
     """

@@ -112,7 +112,7 @@ class Names:
         first_chunk: The metric of the time to the first chunk of a stream.
         tokens: The metric of tokens, a histogram by `gen_ai.token.type`; `None` for counters by
             the names in `token_counters`.
-        token_counters: What stands before `input_tokens` and its kin in the names of counters.
+        token_counters: What comes before `input_tokens` and its kin in the names of counters.
     """
 
     cache_write: str

@@ -79,7 +79,7 @@ def render(
             values or SDK objects, in whatever state they are.
         api: The API of the messages. Required for messages; ignored for a session or transcript,
             except as the name in the heading.
-        system: What stands beside the messages: Anthropic's `system`, the `instructions` of
+        system: What is beside the messages: Anthropic's `system`, the `instructions` of
             Responses.
         tools: The tools that were offered, as the API takes them.
         answer: A decoded answer that isn't in the source yet, such as `round.turn`; shown at the

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Place: TypeAlias = "tuple[int | str, ...]"
-"""Where something stands in what was read: `(3,)`, `(3, "tool_calls", 0)`, `(3, "content", 1)`,
+"""Where something is in what was read: `(3,)`, `(3, "tool_calls", 0)`, `(3, "content", 1)`,
 `("system",)`.
 """
 
@@ -141,7 +141,7 @@ class Noted:
 class ResultView(Noted):
     """An answer to a call.
 
-    `astray` says why it stands by itself; empty when it stands with its call. `since` says of a
+    `astray` says why it stands by itself; empty when it is with its call. `since` says of a
     promise since when its call is open.
     """
 
@@ -165,7 +165,7 @@ class ResultView(Noted):
 
 @dataclass(slots=True, eq=False)
 class CallView(Noted):
-    """A call with what became of it. `elsewhere` is its result when that stands in a later step."""
+    """A call with what became of it. `elsewhere` is its result when that is in a later step."""
 
     call_id: str = ""
     name: str = ""

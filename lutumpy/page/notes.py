@@ -155,7 +155,7 @@ def _list_touched_paths(patch: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 def _view_operations(patch: Iterable[Mapping[str, Any]], limit: int) -> Iterator[Operation]:
     """What each operation of a patch changes, with the value before it where that is known."""
     # The patches of repairs test a value before they replace or remove it. The tests change nothing
-    # and aren't shown, but they are the only ones that say what stood there.
+    # and aren't shown, but they are the only ones that say what was there.
     tested: dict[str, Any] = {}
     for entry in patch:
         name, path, origin = str(entry.get("op", "")), str(entry.get("path", "")), entry.get("from")

@@ -77,7 +77,7 @@ def content_pieces(content: Any, limit: int) -> list[Piece]:
     """The pieces of a message's content.
 
     Args:
-        content: A text, a list of parts, or whatever stands in their place.
+        content: A text, a list of parts, or whatever is in their place.
         limit: Characters of one text.
     """
     content = unwrap(content)

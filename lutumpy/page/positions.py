@@ -14,7 +14,7 @@
 # An edit of a list is the index of an element that was put in ("+") or taken out ("-"). To find the
 # origin of an element, they are undone from the last to the first:
 #
-#   edit      element at index n now          stood before the edit at
+#   edit      element at index n now          was before the edit at
 #   -----------------------------------------------------------------------
 #   ("-", k)  n >= k                          n + 1
 #   ("-", k)  n < k                           n

@@ -1,7 +1,7 @@
 """Messages of an API of blocks on the page. Broken ones are read like good ones.
 
-Where calls and results stand, the API's `BlockWire` says, as it does for its rules, its repairs and
-its reader. Which turn they may stand in is no question here: a call is shown wherever it is.
+Where calls and results are, the API's `BlockWire` says, as it does for its rules, its repairs and
+its reader. Which turn they may be in is no question here: a call is shown wherever it is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def reader_of(wire: BlockWire, api: BlockPieces) -> ReadMessage:
     """The `read_message` of an API (see `readers.py`).
 
     Args:
-        wire: Where calls and results stand.
+        wire: Where calls and results are.
         api: How the rest is read.
     """
     shown = frozenset(("role", wire.blocks_key))
@@ -71,7 +71,7 @@ def reader_of(wire: BlockWire, api: BlockPieces) -> ReadMessage:
             else:
                 pieces.append(api.read_block(block, limit))
         pieces += extra_piece(message, shown, limit)
-        # Results of the user's answer what stands before; the provider's own stand beside their
+        # Results of the user's answer what comes before; the provider's own are beside their
         # calls, in the model's message.
         is_beside = bool(calls) and wire.role_of(message) != wire.user
         if not is_beside:

@@ -52,7 +52,7 @@ def read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> 
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    """The counts, which stand at the top of an answer."""
+    """The counts, which are at the top of an answer."""
     asked, written = usage.get("prompt_eval_count"), usage.get("eval_count")
     if not isinstance(asked, int) or not isinstance(written, int):
         return None

@@ -1,7 +1,7 @@
 """A list of messages of any API, or a `Transcript`, walked into a `Timeline`.
 
 Broken histories are read like good ones: the page is where somebody looks at them. How one message
-of an API is read stands in the module that the table of APIs names for it (`page`), which defines
+of an API is read is in the module that the table of APIs names for it (`page`), which defines
 
     read_message(timeline: Timeline, index: int, message: Mapping[str, Any]) -> None
 
@@ -9,8 +9,8 @@ and never raises, whatever JSON the message holds. A module of an API of blocks 
 
     BLOCKS: BlockPieces
 
-which says how a block is read that is no call and no result; where those stand, the `WIRE` of its
-rules says. Beside either may stand
+which says how a block is read that is no call and no result; where those are, the `WIRE` of its
+rules says. Beside either may be
 
     read_system(system: Any, limit: int) -> list[Piece]
 

@@ -23,7 +23,7 @@ LIMIT = 1_000_000
 
 _PRETTY = 200_000  # characters of JSON that are set out on lines; more is shown as it came
 _COLOURED = 20_000  # characters whose tokens are coloured
-_OPEN_LINES, _OPEN_CHARACTERS = 16, 1_000  # what may stand unfolded
+_OPEN_LINES, _OPEN_CHARACTERS = 16, 1_000  # what may be unfolded
 _PROSE = 3_000  # characters of a message before the rest goes into a fold
 _BRIEF = 160
 _INLINE = 64  # characters of an object or array that stays on one line
@@ -81,7 +81,7 @@ class Value:
         raw: The text as it came, where `body` sets it out otherwise; else `None`.
         characters: How long the whole text is.
         left_out: How many characters the page's limit kept out.
-        short: It may stand open.
+        short: It may be open.
         remark: What is odd about it; empty when nothing is.
     """
 
@@ -97,7 +97,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A text to read: what stands at once, and the rest that is in a fold.
+    """A text to read: what is shown at once, and the rest that is in a fold.
 
     Attributes:
         head: The text, or its beginning.
@@ -152,7 +152,7 @@ def text_value(text: str, limit: int = LIMIT, *, json_expected: bool = False) ->
 
 
 def data_value(value: object, limit: int = LIMIT) -> Value:
-    """A JSON value (or whatever stands in its place) as text."""
+    """A JSON value (or whatever is in its place) as text."""
     return text_value(value if isinstance(value, str) else json_values.encode_text(value), limit)
 
 

@@ -110,7 +110,7 @@ class Timeline:
         return last
 
     def extend_step(self, step: Step, place: Place) -> None:
-        """Show `place` in `step`, too, and widen what the step says of where it stands."""
+        """Show `place` in `step`, too, and widen what the step says of where it is."""
         self.places.setdefault(place, step)
         first = step.place.partition(" to ")[0]
         spelled = self._write_place(place)

@@ -25,7 +25,7 @@ replaces them, and never raises.
 #   | a byte order mark before the text   | raises             | skipped                        |
 #
 # The slow way writes each scalar with the fast encoder, so a number has one spelling (`1e-7`, where
-# the standard library writes `1e-07`), whatever stands beside it.
+# the standard library writes `1e-07`), whatever is beside it.
 #
 # Tried and dropped: the C part of the standard library's encoder, made once and kept. It was half
 # as fast as pydantic's and needed a private name of the `json` package.
@@ -81,8 +81,8 @@ def encode_text(value: Any) -> str:
 
 
 def _may_hold_too_large_number(data: bytes) -> bool:
-    """Whether 4,300 digits stand in a row. Looks at one byte in 4,300 first: each such row holds
-    one of these.
+    """Whether there are 4,300 digits in a row. Looks at one byte in 4,300 first: each such row
+    holds one of these.
     """
     sample = data[_MOST_DIGITS - 1 :: _MOST_DIGITS]
     if len(sample.translate(None, _DIGITS)) == len(sample):
@@ -91,7 +91,7 @@ def _may_hold_too_large_number(data: bytes) -> bool:
 
 
 def as_written(value: Any) -> str:
-    """`value` as text with NaN and infinities as bare words, which show a reader what stood there.
+    """`value` as text with NaN and infinities as bare words, which show a reader what was there.
     This isn't JSON.
     """
     try:
@@ -167,7 +167,7 @@ def _encode_key(key: Any) -> bytes:
         member = to_json({clean_text(key) if isinstance(key, str) else key: 0})
     except (ValueError, TypeError, RecursionError):
         member = to_json({clean_text(safe_str(key)): 0})
-    return member[1:-2]  # without what stands around it in `{"key":0}`
+    return member[1:-2]  # without what is around it in `{"key":0}`
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # A pair that stands as two halves (from `json` or UTF-16 input) is one character, not two
+        # A pair in two halves (from `json` or UTF-16 input) is one character, not two
         # replacements.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text

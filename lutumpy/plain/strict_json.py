@@ -14,7 +14,7 @@ __all__ = ["copy_json"]
 
 MOST_LEVELS = 100
 """How deep a value may be nested. JSON readers of providers stop at 128 or more, and what was
-copied stands in a message."""
+copied is in a message."""
 
 
 def copy_json(value: Any, place: str) -> Any:

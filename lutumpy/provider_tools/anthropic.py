@@ -52,7 +52,7 @@ class TextEditor(ToolInput[str]):
     old_str: Union[str, None] = None
     """`str_replace`: what is there, once."""
     new_str: Union[str, None] = None
-    """`str_replace`: what stands there afterwards."""
+    """`str_replace`: what is there afterwards."""
     insert_line: Union[int, None] = None
     """`insert`: behind which line, 0 for the beginning."""
     insert_text: Union[str, None] = None
@@ -77,7 +77,7 @@ class Memory(ToolInput[str]):
     old_str: Union[str, None] = None
     """`str_replace`: what is there, once."""
     new_str: Union[str, None] = None
-    """`str_replace`: what stands there afterwards."""
+    """`str_replace`: what is there afterwards."""
     insert_line: Union[int, None] = None
     """`insert`: behind which line, 0 for the beginning."""
     insert_text: Union[str, None] = None

@@ -6,7 +6,7 @@
 # `action`. The adapter reads what such a call wants as its arguments (`adapters/unknown_calls.py`),
 # and a round gives it to the tool that has the name which the kind says, if that tool is declared
 # by a type of the provider. Results go back in the form that answers the kind of the call
-# (`adapters/openai/responses/outputs.py`): what of it is more than a text or a picture stands in
+# (`adapters/openai/responses/outputs.py`): what of it is more than a text or a picture is in
 # JSON that only these classes write.
 #
 # A provider's newer models may say more than the fields below. Further fields are kept, and no

@@ -116,7 +116,7 @@ class SearchAvailability(ToolAvailability[TS]):
         deferred: tuple[Selector[TS, Any, Any], ...],
         found: tuple[Selector[TS, Any, Any], ...],
     ) -> None:
-        # What was found stands last, in the order in which it was found: the tools before it keep
+        # What was found comes last, in the order in which it was found: the tools before it keep
         # their bytes, which providers cache.
         super().__init__("only", (*always, finder, *found))
         self.finder: Selector[TS, Any, Any] = finder

@@ -20,7 +20,7 @@ def name_calls(offer: OfferedTools[Any], turn: AssistantTurn) -> AssistantTurn:
     named = tuple([name_call(offer, call) for call in turn.calls])
     if all(call is before for call, before in zip(named, turn.calls, strict=True)):
         return turn
-    # One call stands in `calls` and in `blocks`, as the very same object.
+    # One call is in `calls` and in `blocks`, as the very same object.
     by_id = {id(before): call for call, before in zip(named, turn.calls, strict=True)}
     blocks = tuple([by_id.get(id(block), block) for block in turn.blocks])
     return replace(turn, blocks=blocks, calls=named)

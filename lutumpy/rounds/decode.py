@@ -74,7 +74,7 @@ def decode_call(
     ):
         decoded = decode_arguments(selector.tool, arguments)
     else:
-        # Nothing else stands between a good call and pydantic; a bad one is looked at again.
+        # Nothing else is between a good call and pydantic; a bad one is looked at again.
         try:
             read = selector.tool.decode(arguments)
             receipt = _receipt(block) if block.by_schema else ()

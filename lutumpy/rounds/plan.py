@@ -137,7 +137,7 @@ class ToolRoundPlan(OpenRound[C_co]):
         Args:
             decisions: By call id. Calls that are left out stay held. A request for approval that is
                 held takes `Complete(True)` or `Reject`.
-            by: Who decided; it stands in `decisions()` and in dumps, with the source `person`.
+            by: Who decided; it is in `decisions()` and in dumps, with the source `person`.
 
         Returns:
             The plan that takes this one's place; this one is closed then.

@@ -18,7 +18,7 @@ def name_searches(turn: AssistantTurn, finder: str) -> AssistantTurn:
     """The turn with its searches for tools named like the tool that runs them."""
     if all(call.kind != SEARCH_CALL for call in turn.calls):
         return turn
-    # One call stands in `calls` and in `blocks`, as the very same object.
+    # One call is in `calls` and in `blocks`, as the very same object.
     named = {id(call): name_search(call, finder) for call in turn.calls}
     return replace(
         turn,

@@ -76,7 +76,7 @@ def check_signature(plan: Mapping[str, Any], keys: Mapping[str, bytes]) -> None:
     value = signature.get("value")
     content = {name: plan[name] for name in plan if name != "signature"}
     expected = _sign(_check_canonical(content), secret)
-    # What else stands in the signature is signed by nobody, so nothing else may.
+    # What else is in the signature is signed by nobody, so nothing else may.
     if len(signature) != 3 or not isinstance(value, str) or not _equal(value, expected):
         raise PlanError("tampered", f"the plan is not the one that the key {key!r} has signed")
 

@@ -43,12 +43,12 @@ class Position(NamedTuple):
 
 
 def position_of(transcript: Transcript) -> Position:
-    """Where the transcript stands now."""
+    """Where the transcript is now."""
     return Position._make(transcript.position())
 
 
 def begin_request(transcript: Transcript) -> Position:
-    """Where the transcript stands, for a request that is about to be made.
+    """Where the transcript is, for a request that is about to be made.
 
     Raises:
         DroppedRoundError: a round on this transcript was dropped open; nothing was sent.

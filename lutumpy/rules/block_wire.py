@@ -1,4 +1,4 @@
-"""Where calls and results stand in the messages of an API of blocks, and the turns they make."""
+"""Where calls and results are in the messages of an API of blocks, and the turns they make."""
 
 # An API of blocks has a list of blocks in each message; calls are blocks of the model's messages,
 # and results are blocks of the user's. The APIs differ in what one value of `BlockWire` says:
@@ -56,7 +56,7 @@ def _same_key(_block: Mapping[str, Any], kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockWire:
-    """Where calls and results stand in an API's messages.
+    """Where calls and results are in an API's messages.
 
     Attributes:
         call: How a call is recognised.
@@ -105,7 +105,7 @@ class Turn:
     """One message, or the neighbouring ones of a role where the API joins them.
 
     Attributes:
-        wire: Where calls and results stand in it.
+        wire: Where calls and results are in it.
         role: The role; empty for one that isn't a text.
         first: The index of its first message.
         last: The index of its last one.

@@ -1,6 +1,6 @@
-"""Reasoning that is bound to what stands before it, as it is found in a request of any API.
+"""Reasoning that is bound to what comes before it, as it is found in a request of any API.
 
-What is bound differs by API, and stands in the module `prefix` of its rules.
+What is bound differs by API, and is in the module `prefix` of its rules.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class BoundBlock:
     Attributes:
         path: Where it is, as `messages.1.content.0`.
         seal: What it is known by: its signature, or what it holds encrypted.
-        prefix: A digest of what stands before it, other reasoning left out.
-        is_new: Whether it stands in the answer.
+        prefix: A digest of what comes before it, other reasoning left out.
+        is_new: Whether it is in the answer.
         id: Its own id, where the API gives reasoning one.
     """
 
@@ -43,7 +43,7 @@ class ReasoningBinding:
     Attributes:
         find: The reasoning of a request, and of the output that answered it, in order.
         kind_of: What models share their reasoning, by a model's name; `None` for an unknown name.
-        binds: Whether a model binds its reasoning to what stands before it.
+        binds: Whether a model binds its reasoning to what comes before it.
         refuses: Who is refused where that has changed; `None` where nobody is, and reasoning that
             doesn't fit is taken away or shown.
         refusal: What is said of reasoning behind another beginning; `{}` stands for its place.

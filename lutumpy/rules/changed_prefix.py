@@ -1,6 +1,6 @@
 """What of a request no longer begins as the one before it did (rule PB19).
 
-One history can't show that signed reasoning fits what stands before it; two requests can. Reasoning
+One history can't show that signed reasoning fits what comes before it; two requests can. Reasoning
 that both hold, or that answered the earlier one, was signed over what the earlier one says.
 """
 
@@ -80,7 +80,7 @@ def _is_same_kind(binding: ReasoningBinding, before: Mapping[str, Any], model: s
 def _find_spoiled(
     binding: ReasoningBinding, key: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> list[BoundBlock]:
-    """The reasoning that stands behind another beginning than the one it was signed over."""
+    """The reasoning that comes after another beginning than the one it was signed over."""
     known = binding.find(before, None)
     sent = [block for block in binding.find(after, None) if block.seal]
     new = _first_unknown({block.seal for block in known}, sent)

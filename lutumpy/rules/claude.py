@@ -113,7 +113,7 @@ def binds_reasoning(model: str | None) -> bool:
 
 
 def refuses_changed_prefix(model: str | None) -> Enforcement | None:
-    """Who is refused when what stands in front of signed reasoning has changed.
+    """Who is refused when what comes before signed reasoning has changed.
 
     Returns:
         `everybody`, `new_accounts` (those made since 2026-08-31; older ones are answered), or

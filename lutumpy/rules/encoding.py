@@ -57,7 +57,7 @@ def check_encoding(
         api: How the ids of the API's rules begin, as `chat`.
         messages: The list of messages or items.
         where: How positions of this API begin, with `{}` for the index.
-        words: What the API says; may be left out for those whose words stand here.
+        words: What the API says; may be left out for those whose words are here.
     """
     if words is None:
         words = EncodingWords(NOT_JSON[api], *HALF_CHARACTER[api])
@@ -75,7 +75,7 @@ def encodable(value: Any, *, half_characters: bool = False) -> bool:
 
     Args:
         value: Anything.
-        half_characters: Whether lone surrogates may stand in it: JSON can spell them, UTF-8 can't.
+        half_characters: Whether lone surrogates may be in it: JSON can spell them, UTF-8 can't.
     """
     try:
         text = _encode(value)

@@ -1,6 +1,6 @@
 """What is known of each host that speaks OpenAI's APIs or Anthropic's: one row a host.
 
-A fact stands here only where something shows it: a vendor's page, a recorded exchange, or a refusal
+A fact is here only where something shows it: a vendor's page, a recorded exchange, or a refusal
 that was reported. What isn't known of a host is as the vendor of the API has it.
 """
 
@@ -98,7 +98,7 @@ class HostFacts:
 
     Attributes:
         address: The host's name on the network, with its port where it is local. A region or a
-            customer may stand before it.
+            customer may come before it.
         further: Other names of the same host, each as a whole.
         limit_name: What Chat Completions calls the limit of an answer there.
         stream_options: Whether a streamed request of Chat Completions may ask for the usage by

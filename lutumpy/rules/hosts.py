@@ -5,7 +5,7 @@ The table of hosts is in `host_facts`.
 
 # Compatible hosts speak a vendor's API and check less of it. So a problem that only the vendor is
 # known to refuse is less certain elsewhere: `for_compatible_host` turns "refused" into "some".
-# Which rules these are stands in each API's table of rules (`rules/<api>/catalogue.py`).
+# Which rules these are is in each API's table of rules (`rules/<api>/catalogue.py`).
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Media types: what a part says it is, and what its bytes or its address show.
 
 Plain functions about names and bytes, for the rules, the repairs and the adapters alike. What each
-of OpenAI's APIs takes stands in `rules/openai/`: the numbers and lists in its `limits` modules, the
+of OpenAI's APIs takes is in `rules/openai/`: the numbers and lists in its `limits` modules, the
 checks in `rules/openai/media.py`.
 
 Sources: `Base64ImageSource`, `Base64PDFSource` and `PlainTextSource` of Anthropic's API

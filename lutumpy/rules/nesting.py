@@ -23,7 +23,7 @@ MAX_NESTING = 300
 below 1,000.
 """
 
-# What stands in the text where a value would begin anew inside itself.
+# What is in the text where a value would begin anew inside itself.
 _CIRCLE = "nested in itself"
 _Path: TypeAlias = "tuple[str | int, ...]"
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

@@ -58,11 +58,11 @@ def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
 
 
 def moved_position(position: str, path: tuple[str | int, ...], new: tuple[str | int, ...]) -> str:
-    """A position in a list, for what stands at another path now: its numbers, one by one, as far as
+    """A position in a list, for what is at another path now: its numbers, one by one, as far as
     the paths are alike.
 
     Args:
-        position: As the provider writes it, of what stood at `path`.
+        position: As the provider writes it, of what was at `path`.
         path: Keys and indices from the list of messages.
         new: The same, now; a shorter one, or one that leads elsewhere, gives a position of the
             message that it is in.

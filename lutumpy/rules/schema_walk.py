@@ -41,7 +41,7 @@ Path = tuple[str, ...]
 
 
 def _children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
-    """What stands directly in a schema in a schema's place: keyword, path from the schema, and the
+    """What is directly in a schema in a schema's place: keyword, path from the schema, and the
     value.
 
     A property's name is never taken for a keyword. Of the keywords that hold one schema only

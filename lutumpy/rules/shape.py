@@ -1,6 +1,6 @@
 """How the requests of an API are laid out, and by what its documents are recognised.
 
-The names differ where the meaning is the same, so they stand here as data: whoever handles
+The names differ where the meaning is the same, so they are here as data: whoever handles
 documents of every API reads them and names no API.
 """
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 PartPlace = Literal["message", "result"]
-"""Where a content part stands: in a user's message, or in the result of a call."""
+"""Where a content part is: in a user's message, or in the result of a call."""
 
 NOTHING: re.Pattern[str] = re.compile(r"(?!)")
 """A pattern that no text matches."""
@@ -63,14 +63,14 @@ def holds_nothing(body: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestShape:
-    """Where things stand in a request of an API, and in what its model wrote.
+    """Where things are in a request of an API, and in what its model wrote.
 
     Attributes:
         messages_key: The key of the list of messages.
         system_key: The key of a system text beside the messages; `None` where it is a message
             itself.
         paths: How the path of its requests ends.
-        host: Whose host it is; a region may stand before it (`eu.api.openai.com`).
+        host: Whose host it is; a region may come before it (`eu.api.openai.com`).
         other_hosts: Further hosts of the vendor.
         position: How the API names a message by its index, as `messages[{}]`.
         turn_form: What one turn of the model is: one object, or a list of blocks or items.
@@ -104,7 +104,7 @@ class Signs:
     """By what a document of an API is recognised, where its shape alone doesn't say it.
 
     Each sign is evidence for this API: what it has and the others that lay their requests out alike
-    don't. An API whose list of messages stands under a key of its own needs few of them.
+    don't. An API whose list of messages is under a key of its own needs few of them.
 
     Attributes:
         body_keys: Parameters of a request.
@@ -127,14 +127,14 @@ class Signs:
             list may hold messages as others spell them.
         tool_keys: Keys of a declared tool.
         tool_types: The `type` of a declared tool.
-        nests_tools: Whether what a declared tool says stands under a key that is named like its
+        nests_tools: Whether what a declared tool says is under a key that is named like its
             `type`.
         choice_types: The `type` of a tool choice.
         choice_is_word: Whether a tool choice may be one word.
         models: How names of models begin that only its maker gives.
         answers: What an answer's JSON has; one of these forms.
         events: What an event of a streamed answer has, where it isn't what an answer has.
-        stream_marks: What stands near the beginning of an event stream, for streams of which no
+        stream_marks: What is near the beginning of an event stream, for streams of which no
             event can be read.
     """
 

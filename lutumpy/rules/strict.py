@@ -16,7 +16,7 @@ into the description, where the model still reads it; what can't be said at all 
 #   | types, enums, `properties`, `items`   | stay; objects are closed                        |
 #   | limits that the dialect takes         | stay (`Dialect.keywords`, `formats`)            |
 #   | other limits, `default`, `examples`   | become words at the end of the description      |
-#   | `oneOf`, a single `allOf`, a `$ref`   | rewritten: `anyOf`; merged with what stands     |
+#   | `oneOf`, a single `allOf`, a `$ref`   | rewritten: `anyOf`; merged with what is there   |
 #   | with siblings, a tuple of one type    | beside; `items`                                 |
 #   | `not`, `if`, `patternProperties`, ... | refused: no words make the model hold to these  |
 #
@@ -131,7 +131,7 @@ DIALECTS: tuple[Dialect, ...] = (OPENAI_STRICT, ANTHROPIC_STRICT)
 """All of them."""
 
 
-# Keywords that restrict nothing, so they may stand beside a reference and override what it says.
+# Keywords that restrict nothing, so they may be beside a reference and override what it says.
 _ANNOTATIONS = frozenset(
     {
         "title",
@@ -366,7 +366,7 @@ class _Rewrite:
         return schema
 
     def merged(self, target: Schema, siblings: Schema, path: tuple[str, ...]) -> Schema:
-        """`target` with annotations that stood beside it; anything else beside it would change what
+        """`target` with annotations that were beside it; anything else beside it would change what
         is accepted.
         """
         for key, value in siblings.items():

@@ -1,6 +1,6 @@
 """What an API lets a user say about one tool beside its declaration, as data.
 
-Such settings stand beside the name, the description and the schema of a tool, which the adapter
+Such settings are beside the name, the description and the schema of a tool, which the adapter
 writes. Each API has one `ToolSettingRules` in its `law`. Other keys are sent whether they are known
 or not, since an API may have learned some; what it is known to refuse, the rules about its tools
 say.

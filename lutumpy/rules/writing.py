@@ -1,8 +1,8 @@
 """For who writes the rules of an API: what makes a problem, and what the rules of all APIs share.
 
 How an API's requests are laid out is said with `lutumpy.rules.shape`. An API whose messages hold
-lists of blocks says with a `BlockWire` where calls and results stand; one whose reasoning is bound
-to what stands before it says with a `ReasoningBinding` what that is.
+lists of blocks says with a `BlockWire` where calls and results are; one whose reasoning is bound
+to what comes before it says with a `ReasoningBinding` what that is.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Query:
 
     Attributes:
         ids: What its path names.
-        options: What stands behind the question mark.
+        options: What comes after the question mark.
         body: Its JSON; `None` where it has none.
     """
 
@@ -114,7 +114,7 @@ class ApiServer:
         is_new_account: Whether the vendor treats the account as a new one, for which it refuses
             more.
         reasoning: What it remembers of the reasoning that it has sealed; `None` for an API whose
-            rules know of no reasoning that is bound to what stands before it.
+            rules know of no reasoning that is bound to what comes before it.
         place: The host that it stands for.
     """
 
@@ -189,7 +189,7 @@ class ApiServer:
     def refuse_request(
         self, headers: Mapping[str, str], options: Mapping[str, str]
     ) -> Failure | None:
-        """The same, with what stands behind the question mark, where some APIs take a key."""
+        """The same, with what comes after the question mark, where some APIs take a key."""
         return self.refuse_headers(headers)
 
     def refuse_at(
@@ -245,7 +245,7 @@ class ApiServer:
         return [(block.path, block.seal) for block in found if block.is_new is wanted]
 
     def output_of(self, answer: Mapping[str, Any]) -> Any:
-        """The blocks or items of an answer, in which its reasoning stands."""
+        """The blocks or items of an answer, in which its reasoning is."""
         return None
 
     def refuse_seal(self, path: str, seal: str) -> Problem:
@@ -347,7 +347,7 @@ class ApiServer:
 
         Args:
             events: Its events; a failure among them ends it.
-            options: What stands behind the question mark.
+            options: What comes after the question mark.
         """
         return self.stream_type, self._write_events(events)
 

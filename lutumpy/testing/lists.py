@@ -29,7 +29,7 @@ def unknown_item(item_id: str) -> Problem:
 
 
 def write_page(items: list[Json], *, has_more: bool) -> Json:
-    """A part of a list, with the ids between which it stands."""
+    """A part of a list, with the ids between which it is."""
     first = items[0]["id"] if items else None
     last = items[-1]["id"] if items else None
     return {"data": items, "first_id": first, "last_id": last, "has_more": has_more}

@@ -2,7 +2,7 @@
 
 # Every API at the server says which paths are its own. Two may share one, as OpenAI and Anthropic
 # have their models at the same path. Then the headers decide, and without a sign in them the API
-# that stands first in the table.
+# that comes first in the table.
 
 from __future__ import annotations
 

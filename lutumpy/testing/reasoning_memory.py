@@ -3,7 +3,7 @@
 # What is hard here
 # -----------------
 # The server sealed each block when it answered, and remembers three things by its seal: who made
-# it, what stood before it, and which block was the last one shown before it. A block that is sent
+# it, what came before it, and which block was the last one shown before it. A block that is sent
 # back is
 #
 #   | seen as    | when                                                   | then                  |
@@ -32,7 +32,7 @@ class _Record:
 
     Attributes:
         model: The model that made it.
-        prefix: The digest of what stood before it.
+        prefix: The digest of what came before it.
         previous: The seal of the last block that was shown before it.
         id: Its own id, where it has one.
     """

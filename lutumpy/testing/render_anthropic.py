@@ -191,7 +191,7 @@ def render_stream(
 def render_failure(
     status: int, message: str, *, kind: str, param: str | None, code: str | None, request_id: str
 ) -> dict[str, Any]:
-    """The JSON of an error; a code stands in its `details`, and a parameter nowhere."""
+    """The JSON of an error; a code is in its `details`, and a parameter nowhere."""
     if not kind:
         usual = "api_error" if status >= 500 else "invalid_request_error"
         kind = KINDS.get(status, usual)

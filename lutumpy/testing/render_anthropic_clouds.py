@@ -1,7 +1,7 @@
 """Messages at the clouds that serve Claude: their paths, keys, streams and errors.
 
 As the vendor's SDK asks there: Google Cloud by `rawPredict`, Amazon Bedrock by `invoke`, whose
-streams are frames, and Foundry behind `/anthropic`. The model stands in the path of the first two,
+streams are frames, and Foundry behind `/anthropic`. The model is in the path of the first two,
 and the version of the API in the body.
 """
 

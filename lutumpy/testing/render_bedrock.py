@@ -172,7 +172,7 @@ def failure_type(status: int, kind: str) -> str:
 
 
 def failure_headers(status: int, *, kind: str) -> dict[str, str]:
-    """The headers of an error: its type stands nowhere else."""
+    """The headers of an error: its type is nowhere else."""
     return {"x-amzn-ErrorType": failure_type(status, kind)}
 
 

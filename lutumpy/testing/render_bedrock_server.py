@@ -68,7 +68,7 @@ class ConverseServer(ApiServer):
         return Failure(400, NO_JSON, "SerializationException")
 
     def refuse_headers(self, headers: Mapping[str, str]) -> Failure | None:
-        # A signature or an API key; both stand in one header.
+        # A signature or an API key; both are in one header.
         has_key = bool(headers.get("authorization", "").strip())
         return None if has_key else Failure(403, NO_KEY, "MissingAuthenticationTokenException")
 
@@ -86,7 +86,7 @@ class ConverseServer(ApiServer):
         return self.reasoning
 
     def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
-        """Tools, system and messages block by block; what stands before a cache point is kept."""
+        """Tools, system and messages block by block; what comes before a cache point is kept."""
         config = mapping(body.get("toolConfig")) or {}
         blocks = [*objects(config.get("tools")), *objects(body.get("system"))]
         for message in objects(body.get("messages")):

@@ -178,7 +178,7 @@ def render_stream(
 def render_failure(
     status: int, message: str, *, kind: str, param: str | None, code: str | None, request_id: str
 ) -> dict[str, Any]:
-    """The JSON of an error; a code is the reason in its details, and a parameter stands nowhere."""
+    """The JSON of an error; a code is the reason in its details, and a parameter is nowhere."""
     if not kind.isupper():
         kind = STATUSES.get(status, "INTERNAL" if status >= 500 else "INVALID_ARGUMENT")
     error: dict[str, Any] = {"code": status, "message": message, "status": kind}

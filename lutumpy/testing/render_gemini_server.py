@@ -1,6 +1,6 @@
 """generateContent at the test server: paths with model and method, keys, signatures, counts."""
 
-# The same paths stand behind any version (`v1beta`, `v1`, `v1beta1`), and on Vertex behind a
+# The same paths come after any version (`v1beta`, `v1`, `v1beta1`), and on Vertex behind a
 # project and a place as well. A stream is another method; without `alt=sse` it is one JSON array.
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class GeminiServer(ApiServer):
 
     def _count(self, query: Query) -> Json:
         body = query.body if isinstance(query.body, Mapping) else {}
-        # The whole request may stand under a key of its own.
+        # The whole request may be under a key of its own.
         whole = field(body, "generateContentRequest")
         counted = whole if isinstance(whole, Mapping) else body
         problems = self.check({**counted, "model": query.ids["model"]}, is_counted=True)

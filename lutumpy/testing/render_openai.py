@@ -29,7 +29,7 @@ def written(call: Call) -> str:
 def render_failure(
     status: int, message: str, *, kind: str, param: str | None, code: str | None, request_id: str
 ) -> dict[str, Any]:
-    """The JSON of an error; the id of the request stands in a header alone."""
+    """The JSON of an error; the id of the request is in a header alone."""
     if not kind:
         kind, code = _usual_kind(status, code)
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}

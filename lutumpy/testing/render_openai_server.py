@@ -71,7 +71,7 @@ class OpenAIServer(ApiServer):
 
 
 class ChatServer(OpenAIServer):
-    """Chat Completions, and OpenAI's models, which stand at no path of an API."""
+    """Chat Completions, and OpenAI's models, which are at no path of an API."""
 
     path_starts: ClassVar[tuple[str, ...]] = ("/chat",)
     stream_end: ClassVar[bytes] = b"data: [DONE]\n\n"

@@ -142,7 +142,7 @@ class ResponsesServer(OpenAIServer):
 
     def prompt_of(self, body: Mapping[str, Any]) -> list[Piece]:
         """Tools, the output's format, instructions and input; from the version on that binds its
-        reasoning, instructions stand behind the input, and aren't cached.
+        reasoning, instructions come after the input, and aren't cached.
         """
         held = self._store.held_before(body)
         entries = [*([] if isinstance(held, Problem) else held), *input_items(body)]

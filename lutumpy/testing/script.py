@@ -25,7 +25,7 @@ __all__ = [
 class Rendering(Protocol):
     """What the `rendering` module of an API defines.
 
-    Four more names may stand in it. `render_failure` takes status and message, and `kind`,
+    Four more names may be in it. `render_failure` takes status and message, and `kind`,
     `param`, `code` and `request_id` by name, and gives the JSON of an error; without it an error is
     an object with these under `error`. `failure_headers` takes its status, and `kind` by name, and
     gives the headers that an error has beside the usual ones. `SHAPING` names the parameters of a

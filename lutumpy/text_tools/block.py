@@ -22,7 +22,7 @@
 #                         block and what to the user's text is not known before the next character
 #       _first_words      in words behind such a call, which are text unless a mark of JSON follows
 #     after a mistake
-#       _until_end_tag    what stands here can't be read, or may be the rest of JSON that a bracket
+#       _until_end_tag    what is here can't be read, or may be the rest of JSON that a bracket
 #                         too many has closed (`trailing_text`); only an end tag ends it
 #
 #     _begin --> _fence_marks --> _fence_info --> _begin
@@ -95,7 +95,7 @@ class Block(OpenBlock):
         self._values: list[BlockValue] = []
         # Behind a self-ending call: text that belongs to the block only if another call follows.
         self._undecided: list[str] = []
-        # Whether a separator stands behind the last call, so that another call has to follow.
+        # Whether a separator comes after the last call, so that another call has to follow.
         self._separated = False
         # Where the body of a broken block ends, before the end tag; -1 as long as that is unknown.
         self._body_end = -1
@@ -396,7 +396,7 @@ class Block(OpenBlock):
         return beginning
 
     def _break(self) -> None:
-        # The next end tag ends the block, whatever quotes stand around it: where strings begin is
+        # The next end tag ends the block, whatever quotes are around it: where strings begin is
         # not known any more. A start tag doesn't end it: what looks like another call may be what
         # the model quotes.
         self._body_end = -1

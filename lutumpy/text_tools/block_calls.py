@@ -1,7 +1,7 @@
 """The calls of a block that has ended: whole, cut by the end of the text, or broken."""
 
 # A block holds one JSON value or several. Each is a call or an array of calls, or the arguments of
-# a bare name that stands before it. What can't be read reaches back to the last value that is a
+# a bare name that comes before it. What can't be read reaches back to the last value that is a
 # call for sure: behind one that closed too early, `, {"a": 2}]}}` is no call of its own.
 
 from __future__ import annotations

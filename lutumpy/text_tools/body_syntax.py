@@ -2,8 +2,8 @@
 
 # JSON calls are followed character by character (`Block`), since models break JSON in ways that
 # have to be told apart while it arrives. Every other format needs two things only: where the text
-# of a block ends, and what stands in it. Where it ends is told by its end tags, but for those in a
-# quoted text; what stands in it is read when it is there. So a syntax is a value: its tags, its
+# of a block ends, and what is in it. Where it ends is told by its end tags, but for those in a
+# quoted text; what is in it is read when it is there. So a syntax is a value: its tags, its
 # quotes, and a plain function from the text of a block to its calls.
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class BodySyntax(ABC):
         return ParsedCall(name, written, "malformed", detail)
 
     def end_with_rest(self, calls: Sequence[ParsedCall], rest: str) -> list[ParsedCall]:
-        """The calls of a block, behind the last of which stands a text that begins no call.
+        """The calls of a block, behind the last of which is a text that begins no call.
 
         A sentence is dropped (rule T1). What may be the rest of the last call with a name makes it
         one that can't be read, since it may have ended too early (rule C5).

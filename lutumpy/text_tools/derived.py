@@ -3,7 +3,7 @@
 # It is kept beside the real transcript and grows with it, item by item, so that a request costs no
 # more the longer the conversation is. Three things make that hard:
 #
-# - The tools of a turn stand in its first message, together with the user's own system message. So
+# - The tools of a turn are in its first message, together with the user's own system message. So
 #   another offer means another transcript. The last few are kept, each with the number of items
 #   that it has, and are brought up to date when they are asked for.
 # - A fork of the conversation copies this. What the last request was made of is forked along, and

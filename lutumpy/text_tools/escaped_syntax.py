@@ -1,6 +1,6 @@
 """Calls with unquoted keys and a mark around texts: `call:weather{city:<escape>Oslo<escape>}`."""
 
-# Gemma's models are trained on it. Between the marks stands a text, whatever it holds; outside of
+# Gemma's models are trained on it. Between the marks is a text, whatever it holds; outside of
 # them are names of keys, brackets, numbers and words. So the text becomes JSON piece by piece.
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EscapedSyntax(BodySyntax):
     """One way to write calls with marks around texts.
 
     Attributes:
-        mark: What stands before and behind a text.
+        mark: What comes before and behind a text.
     """
 
     mark: str

@@ -6,8 +6,8 @@ SGLang (`--tool-call-parser`) and llama.cpp (`common_chat_format_name`).
 
 # One row says all of a format: its syntaxes, the texts around thinking, how its template lists
 # tools and writes results, what servers call it, how a model's name or template tells that it is
-# the one, and where all that is known from. The rows stand in a module for each family. An alias
-# may stand in several rows: a server's parser that reads several formats is read as all of them.
+# the one, and where all that is known from. The rows are in a module for each family. An alias
+# may be in several rows: a server's parser that reads several formats is read as all of them.
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def recognize_format(model: str = "", template: str = "") -> TextFormat | None:
 
     Returns:
         The format whose marks are in the template, the one with the most text of several; or whose
-        name stands first and is the longest there; `None` if none is found.
+        name comes first and is the longest there; `None` if none is found.
     """
     marked = [one for one in FORMATS if one.marks and all(mark in template for mark in one.marks)]
     if marked:

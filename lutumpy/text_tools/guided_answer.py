@@ -1,6 +1,6 @@
 """Reading a guided answer, while it arrives: a JSON object that holds the calls, or the text."""
 
-# The text for the user stands in a JSON string, and is shown decoded while it arrives; an escape
+# The text for the user is in a JSON string, and is shown decoded while it arrives; an escape
 # may be cut in two. An endpoint may also ignore the schema: a text that doesn't begin like a guided
 # answer is text, all of it. So everything is held back until it is known what begins.
 #
@@ -127,7 +127,7 @@ class GuidedScanner(TextMachine):
     def __init__(self, form: str) -> None:
         super().__init__(self._begin)
         self._form = CallForm(form)
-        # What came before it is known whether this is a guided answer, or what stands behind calls.
+        # What comes before it is known whether this is a guided answer, or what comes after calls.
         self._held: list[str] = []
         self._fenced = False
         self._key = ""

@@ -1,7 +1,7 @@
 """Messages with channels, as gpt-oss writes them: thinking, calls and the answer, each headed."""
 
 # `<|channel|>analysis<|message|>...<|end|>` is thinking, a header with `to=functions.name` heads a
-# call, and every other message is the answer's text. The recipient may stand in the header of the
+# call, and every other message is the answer's text. The recipient may be in the header of the
 # role as well: `<|start|>assistant to=functions.name<|channel|>commentary<|message|>{}<|call|>`.
 
 from __future__ import annotations

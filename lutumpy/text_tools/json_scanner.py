@@ -2,7 +2,7 @@
 
 # Why a decoder won't do. The standard one takes a whole text, and three things have to be known
 # before the text is whole: where the JSON ends (text behind it is the user's), that it is broken
-# (from there on the next end tag ends the block, whatever quotes stand around it), and which calls
+# (from there on the next end tag ends the block, whatever quotes are around it), and which calls
 # of an array are complete. Counting brackets and decoding at the end would tell the first of these
 # only: in `{a: "}` the count never comes back to zero, and everything up to the end of the answer
 # would belong to the call. A decoder also recurses and rebuilds values, and arguments stay the

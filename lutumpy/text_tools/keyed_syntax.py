@@ -1,8 +1,8 @@
 """JSON calls with other keys than `name` and arguments, and JSON that is the whole answer."""
 
 # `JsonScanner` gives the places of the members, so arguments stay the text that the model wrote.
-# A text without a tag is a call only where it stands at the start of the answer, nothing else
-# stands in the answer, and every name in it is offered: everything else is the answer itself.
+# A text without a tag is a call only where it is at the start of the answer, nothing else
+# is in the answer, and every name in it is offered: everything else is the answer itself.
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeyedSyntax(BodySyntax):
         other_keys: Keys that say nothing about what the call does, as those of ids.
         in_list: Calls are written in a list.
         in_fence: The JSON is written in a Markdown fence.
-        headed: The name of the tool may stand before the start tag as well, and isn't shown.
+        headed: The name of the tool may come before the start tag as well, and isn't shown.
     """
 
     name_key: str = "name"
@@ -126,7 +126,7 @@ class KeyedSyntax(BodySyntax):
         return "" if found is None else found.group(1)
 
     def _read_values(self, text: str, *, unwraps: bool = True) -> tuple[list[ParsedCall], int]:
-        """The calls of the complete values of a text, and where the first other thing stands."""
+        """The calls of the complete values of a text, and where the first other thing is."""
         calls: list[ParsedCall] = []
         pos = _skip_between(text, 0)
         while pos < len(text) and text[pos] in "{[":

@@ -46,7 +46,7 @@ class _Element:
         key: Its name; for a call, the name of the tool.
         path: Where it is, as `repairs` spell places.
         schema: What it may hold.
-        text: What stands in it outside of other elements.
+        text: What is in it outside of other elements.
         members: The JSON texts of the elements in it, with their names.
     """
 
@@ -104,7 +104,7 @@ class NestedSyntax(BodySyntax):
     """One way to write calls as elements within elements.
 
     Attributes:
-        mark: What stands before every tag.
+        mark: What comes before every tag.
     """
 
     mark: str

@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """One call that stands in a text.
+    """One call that is in a text.
 
     Attributes:
         name: The tool's name as the model wrote it; empty when it can't be read.

@@ -46,7 +46,7 @@ class PythonSyntax(BodySyntax):
     """One way to write calls as Python.
 
     Attributes:
-        in_list: The calls stand in a list; otherwise each stands on a line of its own. Both are
+        in_list: The calls are in a list; otherwise each stands on a line of its own. Both are
             read.
     """
 

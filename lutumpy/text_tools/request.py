@@ -159,7 +159,7 @@ class RequestMaker:
         derived = transcript.encoded(self._key, self._make_encoder)
         if offering is None or not offering.specs:
             if options.output is not None:
-                # The text is the value that is asked for, whatever stands in its strings.
+                # The text is the value that is asked for, whatever is in its strings.
                 parse, formatter = self._leading.parser(ParsedText), self._leading.formatter(None)
                 return TextRequest(derived.transcript(""), options, False, parse, formatter)
             # A model that has given guided answers continues to, even when no schema asks for it.

@@ -1,6 +1,6 @@
 """How results are written for a model that only knows text."""
 
-# Each stands between two texts of the form, in the order of the calls. What a tool gave must not
+# Each is between two texts of the form, in the order of the calls. What a tool gave must not
 # look like the end of its block or like another one: a content that holds such a text becomes a
 # JSON string in which it isn't there any more.
 
@@ -15,7 +15,7 @@ __all__ = ["OWN_RESULTS", "ResultForm", "ResultHead"]
 
 _PLACE = re.compile(r"\{(id|name|status|plain_id|plain_name|index|failed)\}")
 _NOT_PLAIN = re.compile(r"[^\w.-]")
-_SHORTEST_MARK = 4  # characters; shorter ones, as brackets, stand in every text
+_SHORTEST_MARK = 4  # characters; shorter ones, as brackets, are in every text
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ResultForm:
         return _PLACE.sub(lambda found: values[found.group(1)], text)
 
     def quote(self, content: str) -> str:
-        """A content in which none of the form's marks stands."""
+        """A content in which none of the form's marks is."""
         found = [mark for mark in self.marks if mark in content]
         if not found and not self.as_json:
             return content

@@ -137,7 +137,7 @@ class TextScanner(TextMachine):
         found = self._tags.in_text.search(text, pos)
         if not final:
             beginning = self._tags.in_text.beginning(text, pos)
-            # At the same place stands what may become a tag that begins with marks of a fence.
+            # At the same place is what may become a tag that begins with marks of a fence.
             if beginning < len(text) and (found is None or beginning <= found.start()):
                 return self._show_and_wait(text, pos, beginning)
         if found is None:

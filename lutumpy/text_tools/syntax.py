@@ -25,9 +25,9 @@ class CallSyntax:
         self_ending: The end of the JSON is the end of the call; a tag in `ends` that follows it is
             left out of the text.
         around: Tags around calls, which aren't shown.
-        fenced: A Markdown fence may stand around the arguments of a bare name.
+        fenced: A Markdown fence may be around the arguments of a bare name.
         name_prefix: The text before a bare name that isn't part of it, where a model writes one.
-        text_name: A bare name behind which no call stands, but text of the answer.
+        text_name: A bare name that is followed by text of the answer, not by a call.
         counted: A bare name may end in `:0`, the place of the call, which isn't part of it.
 
     Raises:
@@ -68,7 +68,7 @@ class CallSyntax:
         return tuple([text for text in texts if text.strip()])
 
     def clean_name(self, written: str) -> str:
-        """A bare name as a model wrote it, without what stands around the name of the tool."""
+        """A bare name as a model wrote it, without what is around the name of the tool."""
         name = written.removeprefix(self.name_prefix)
         if self.counted:
             before, colon, count = name.rpartition(":")

@@ -31,7 +31,7 @@ _EXAMPLE = '{"parameter": "value"}'
 class TagToolParser:
     """Reads calls that a model writes between tags, and instructs it to.
 
-    The text between the tags is one call, or an array of calls; a Markdown fence may stand inside
+    The text between the tags is one call, or an array of calls; a Markdown fence may be inside
     or around them. The text in `<think>...</think>` is the answer's reasoning. A code block that
     holds more than calls is text (rules T1 to T3).
 

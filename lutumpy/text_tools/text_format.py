@@ -29,7 +29,7 @@ class TextFormat:
             own, which no text has, so that they are written as `TextTools` does it.
         models: A regular expression that finds it in the name of a model; empty where no model
             is known to write it by default.
-        marks: Texts that all stand in a template of this format; empty where none are known.
+        marks: Texts that all are in a template of this format; empty where none are known.
     """
 
     name: str

@@ -6,7 +6,7 @@
 #
 # A parser that knows its calls finds thinking anywhere (`TextScanner`), since it can tell a tag
 # from the same letters in a call's string or in a code block. Where the text is a JSON value, or a
-# parser knows nothing of thinking, the same letters may be data. There, only what stands before
+# parser knows nothing of thinking, the same letters may be data. There, only what comes before
 # everything else is split off: `LeadingThinking`.
 #
 #     _opened --> _thinking <--> _before --> _rest

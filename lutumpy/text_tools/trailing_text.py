@@ -51,7 +51,7 @@ def ends_key(char: str, *, attached: bool) -> bool:
 
     Args:
         char: The character.
-        attached: No white space stands between the JSON and the words, so they are no sentence.
+        attached: No white space is between the JSON and the words, so they are no sentence.
     """
     return char in '"{}]' or (attached and char in ":=,")
 
@@ -74,7 +74,7 @@ def may_be_rest(text: str) -> bool:
 def stands_apart(text: str) -> bool:
     """Whether text behind a call in an array that is no JSON can't be a piece of that call.
 
-    That is so for a bare word where the next call has to stand, as in `[{...}, oops]`.
+    That is so for a bare word where the next call has to be, as in `[{...}, oops]`.
     """
     return _WORD_ELEMENT.fullmatch(text) is not None
 

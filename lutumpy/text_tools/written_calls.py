@@ -31,7 +31,7 @@ ARGUMENT_KEYS = ("args", "arguments", "parameters")
 
 # Members that say nothing about what the call does, by key. Llama's models write the first, and
 # Mistral's the second, whose templates refuse ids of any other form. Every other member beside name
-# and arguments is an argument that stands in the wrong place.
+# and arguments is an argument that is in the wrong place.
 _TYPE: Mapping[str, re.Pattern[str]] = {"type": re.compile(r'"function"')}
 _TYPE_AND_ID: Mapping[str, re.Pattern[str]] = {**_TYPE, "id": re.compile(r'"[A-Za-z0-9]{9}"')}
 _CALL_KEYS = frozenset({"name", *ARGUMENT_KEYS, *_TYPE_AND_ID})

@@ -58,8 +58,8 @@ class XmlSyntax(BodySyntax):
     """One way to write calls as elements.
 
     Attributes:
-        call: The texts before and behind a name; `None` where the start tag stands before it.
-        call_attributes: What stands behind the name, as the call's place. It is written and isn't
+        call: The texts before and behind a name; `None` where the start tag comes before it.
+        call_attributes: What comes after the name, as the call's place. It is written and isn't
             read.
         name_end: The text behind the name where `call` is `None`; empty where the first element
             or white space ends it.
@@ -70,7 +70,7 @@ class XmlSyntax(BodySyntax):
         lines: A value stands on lines of its own, so one line break at each end isn't part of it.
         typed: The attribute by which an argument says of what type it is: `string`, which is
             `true` or `false`, or `type`, a type of JSON Schema; empty where it says nothing.
-        cdata: A value with marks of XML may stand in a CDATA section.
+        cdata: A value with marks of XML may be in a CDATA section.
         tool: The start tag is the element of this tool, so that no name follows.
         of_each_tool: The start tags are made of the names that are offered: `<name>`.
     """
@@ -215,7 +215,7 @@ class XmlSyntax(BodySyntax):
         return ParsedCall(name, arguments, by_schema=by_schema), pos
 
     def _is_beginning(self, rest: str) -> bool:
-        """Whether a text is the beginning of what may stand between two arguments."""
+        """Whether a text is the beginning of what may be between two arguments."""
         return any(tag.startswith(rest) for tag in (self.key[0], self.call_end) if tag)
 
     def _read_name(self, body: str, pos: int) -> tuple[str, int]:

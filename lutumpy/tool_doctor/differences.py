@@ -19,8 +19,8 @@ class Difference:
     Attributes:
         path: Where, as a JSON Pointer.
         kind: What happened on the way from the first value to the second.
-        before: What stood there, `None` when it was added.
-        after: What stands there now, `None` when it was removed.
+        before: What was there, `None` when it was added.
+        after: What is there now, `None` when it was removed.
     """
 
     path: str

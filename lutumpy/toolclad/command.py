@@ -1,7 +1,7 @@
 """The command of a manifest: from cleaned values to the arguments of a program, without a shell."""
 
 # What is hard: the author of the manifest decides which program runs and which arguments it gets;
-# the model decides only what stands in their places. So
+# the model decides only what is in their places. So
 #
 # - the program is a text without places, and is looked up once, when the manifest is loaded;
 # - each element of `exec` becomes one argument, whatever is put into it: no value is ever split.
@@ -10,7 +10,7 @@
 # - an element with a place that is empty is left out. That depends on which arguments were written,
 #   never on what they hold;
 # - a text of the model's at the beginning of an argument can't begin with `-`, which would make it
-#   an option, unless an element `--` stands before it;
+#   an option, unless an element `--` comes before it;
 # - where the program is a shell, texts of the model's hold nothing that a shell would interpret.
 #
 #   place                 from
@@ -72,7 +72,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What stands in place of `{_name}` if its condition holds."""
+    """What is in place of `{_name}` if its condition holds."""
 
     name: str
     comparisons: tuple[Comparison, ...]
@@ -93,7 +93,7 @@ class Command:
         elements: What follows it, with places.
         defaults: Values of places that are not arguments.
         mappings: Texts by argument and value.
-        fragments: What stands in a command under a condition.
+        fragments: What is in a command under a condition.
         is_shell: Whether a shell reads the arguments.
         is_template: Whether the elements are the words of a template.
     """
@@ -113,7 +113,7 @@ class Command:
             values: What was written, and defaults, by argument. Empty ones count as left out.
 
         Raises:
-            ValueError: A value can't stand in its place; the text says which, for the model.
+            ValueError: A value can't be in its place; the text says which, for the model.
         """
         places = {name: Spelled(text, False) for name, text in self.defaults.items()}
         places.update(values)
@@ -144,7 +144,7 @@ class Command:
         return (self.program, *arguments)
 
     def _find_words(self, element: str, places: Mapping[str, Spelled]) -> list[str] | None:
-        """What stands in place of a mapping or conditional that is a word of a template; `None` for
+        """What is in place of a mapping or conditional that is a word of a template; `None` for
         every other word.
         """
         place = _PLACE.fullmatch(element)
@@ -254,7 +254,7 @@ def compile_command(table: CommandTable, arguments: Collection[str]) -> Command 
 
 
 def _check_words(table: CommandTable) -> Iterator[str]:
-    """What can't be split into words, of the texts that stand in place of words of a template."""
+    """What can't be split into words, of the texts that are in place of words of a template."""
     named = [(f"conditionals.{name}", each.template) for name, each in table.conditionals.items()]
     for name, mapping in table.mappings.items():
         named += [(f"mappings.{name}", text) for text in mapping.values()]

@@ -1,7 +1,7 @@
 """The request of a manifest with `[http]`: from cleaned values to address, headers and body."""
 
 # What is hard: the author of the manifest decides which server is asked, and what for; the model
-# decides only what stands in the places. So a value is spelled by where it stands, in one pass, and
+# decides only what is in the places. So a value is spelled by where it is, in one pass, and
 # what it holds is never taken for something else:
 #
 #   place in                 a value is spelled           without a value
@@ -123,7 +123,7 @@ class HttpTemplate:
             values: What was written, and defaults, by argument. Empty ones count as left out.
 
         Raises:
-            ValueError: A value can't stand in its place; the text says which, for the model.
+            ValueError: A value can't be in its place; the text says which, for the model.
         """
         texts = {name: value.text for name, value in values.items() if value.text}
         shown = {f"{_SECRET}{name}": f"{{{_SECRET}{name}}}" for name in self.secrets}

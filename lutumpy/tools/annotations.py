@@ -14,7 +14,7 @@ __all__ = ["annotated_texts", "type_and_metadata", "unused_texts"]
 
 
 def type_and_metadata(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The type inside `Annotated`, and what stands beside it; for others, itself and `()`."""
+    """The type inside `Annotated`, and what is beside it; for others, itself and `()`."""
     if type(hint) is type:
         return hint, ()  # a plain class, as most are
     return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
@@ -47,7 +47,7 @@ def unused_texts(
         properties: The properties of the tool's schema.
         name: The property.
         hint: Its type.
-        metadata: What stands beside the type.
+        metadata: What is beside the type.
     """
     entry = properties.get(name)
     shown = entry.get("description") if isinstance(entry, Mapping) else None

@@ -10,7 +10,7 @@
 #   empty, or `null`                           read as `{}`
 #   not JSON, or JSON that is not an object    Refused, "malformed_arguments"
 #   fits the input                             Decoded
-#   `{"input": ...}` for a wrapped tool        Decoded; so is what would stand inside, alone
+#   `{"input": ...}` for a wrapped tool        Decoded; so is what would be inside, alone
 #   fits once the edits below are made         Decoded, with what was repaired
 #   anything else                              Refused, "invalid_arguments": a line for each field
 #   a validator of the user's raised           Refused, "invalid_arguments"; logged

@@ -1,4 +1,4 @@
-"""What stands in the body of a toolset and looks like a tool is one, or is refused (rule D11).
+"""What is in the body of a toolset and looks like a tool is one, or is refused (rule D11).
 
 A forgotten decorator or `tool(...)` would otherwise be ignored, and the request would go out
 without the tool.
@@ -46,7 +46,7 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
                 raise DeclarationError(
                     f"{place} is a tool without tool(): write {name} = tool(...)"
                 )
-        # The function of a member may stand beside it, under another name.
+        # The function of a member may be beside it, under another name.
         elif of_toolset and _is_function(value) and not _is_wrapped(value, tools):
             raise DeclarationError(
                 f"{place} is a plain function, which no model would be offered: declare it with "

@@ -277,8 +277,8 @@ _ANY = _Kind(Any)
 _BARE = (list, dict, set, frozenset, tuple, type)
 
 
-# How deep aliases may stand in one another. A generic one may grow each time that it is resolved
-# (`type Grow[T] = T | list[Grow[list[T]]]`), so that it never stands in itself unchanged.
+# How deep aliases may be in one another. A generic one may grow each time that it is resolved
+# (`type Grow[T] = T | list[Grow[list[T]]]`), so that it never is in itself unchanged.
 _MOST_ALIASES = 50
 
 
@@ -329,7 +329,7 @@ def _union_members(hint: Any, inside: tuple[Any, ...]) -> Iterator[_Kind]:
 def _may_be_taken_for(one: Any, other: Any) -> bool:
     """Whether a checker may take one type for the other: to it, an `Any` inside is everything."""
     if not isinstance(one, _Kind) or not isinstance(other, _Kind):
-        return bool(one == other)  # what stands in a literal
+        return bool(one == other)  # what is in a literal
     if _ANY in (one, other):
         return True
     if one.origin != other.origin:

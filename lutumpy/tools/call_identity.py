@@ -4,7 +4,7 @@
 #
 # - what the model wrote, as a JSON value: `{"n": 1}` and `{ "n": 1.0 }` are equal
 # - the input, where hooks have edited it: it is no longer what the arguments decode to
-# - the place: equal calls of one answer are told apart by how many stand before each of them
+# - the place: equal calls of one answer are told apart by how many come before each of them
 #
 # The key is a hash of these and of what was committed before the answer. The provider's call ids
 # are left out on purpose: after a crash, the same answer may come again with other ids.

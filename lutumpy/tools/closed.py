@@ -183,7 +183,7 @@ class _ClosedCopy:
     def _rename_copy(self, schema: CoreSchema, *, at_root: bool) -> CoreSchema:
         """A copied schema under another reference: what refers to the old one means the original.
 
-        Behind the last colon of a reference stands an id, which isn't part of the names in a JSON
+        Behind the last colon of a reference is an id, which isn't part of the names in a JSON
         Schema; a letter more at its end changes no name.
         """
         if isinstance(cls := schema.get("cls"), type):

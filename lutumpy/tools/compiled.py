@@ -15,7 +15,7 @@
 #   validate_bare                                        `_decode_first`
 #
 # `decode` is an attribute and not a method, since it is pydantic's own `validate_json` wherever
-# that does the whole job: then nothing of ours stands between the text and the validated input.
+# that does the whole job: then nothing of ours is between the text and the validated input.
 #
 # A result is checked against the output type in strict mode (rule K3), with one exception that
 # pydantic doesn't make: a dictionary is not an instance of a model. Pydantic accepts it even in
@@ -440,7 +440,7 @@ class _Conversion:
     Attributes:
         path: Keys and positions that lead to it.
         model: Its class's name.
-        instead: The class's name of what stood there.
+        instead: The class's name of what was there.
     """
 
     path: tuple[Any, ...]

@@ -39,7 +39,7 @@ Effect = Literal["read", "idempotent", "once"]
 
 
 ProviderSettings: TypeAlias = "Mapping[str, Mapping[str, JsonValue]]"
-"""What single APIs are told of a tool, by the name of each: keys that stand in the tool it gets."""
+"""What single APIs are told of a tool, by the name of each: keys that are in the tool it gets."""
 
 
 def copy_settings(value: Any) -> dict[str, dict[str, Any]] | None:

@@ -20,7 +20,7 @@ def unused_descriptions(
 
     Args:
         schema: The tool's schema.
-        annotations: For each property its name, its type and what stands beside the type.
+        annotations: For each property its name, its type and what is beside the type.
     """
     properties = schema["properties"]
     return [

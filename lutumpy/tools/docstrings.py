@@ -19,7 +19,7 @@
 #   a line `name: ...` of a parameter without a description   _find_unread_entries
 #
 # They are heuristics, and only ever warn. A list of every title there is, and a search for sections
-# that stand twice, were tried and dropped: the last check finds what such faults cost.
+# that are there twice, were tried and dropped: the last check finds what such faults cost.
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _find_unread_sections(reading: _Reading) -> Iterator[str]:
 
 
 def _find_stray_text(text: str) -> Iterator[str]:
-    """Text that Google's parser drops: it stands at the margin, where only titles should be.
+    """Text that Google's parser drops: it is at the margin, where only titles should be.
 
     Args:
         text: The docstring behind the description.

@@ -79,7 +79,7 @@ def _find_changed_numbers(
     Args:
         written: The JSON value.
         source: What it was made of.
-        path: Where both stand.
+        path: Where both are.
 
     Yields:
         The place, what was written there, and the number.

@@ -9,7 +9,7 @@
 #      a union, is wrapped in one whose property `input` holds it (rule D6).
 #   2. No titles (rule D4): pydantic makes them of the names, and they cost tokens. A property
 #      *named* `title` must stay, so they are dropped schema by schema, not key by key.
-#   3. Descriptions stand at the properties, wherever the user wrote them (rule D3). For each
+#   3. Descriptions are at the properties, wherever the user wrote them (rule D3). For each
 #      property the first of these wins:
 #
 #          Field(description=...)   pydantic's own work
@@ -288,7 +288,7 @@ def _describe_by_docstrings(
                 if entry is not None and description:
                     entry.setdefault("description", description)
         if docs and docs.params and base is cls:
-            # Pydantic takes the whole docstring for the description. What its sections say stands
+            # Pydantic takes the whole docstring for the description. What its sections say is
             # at the properties now.
             whole = inspect.cleandoc(text or "")
             if schema.get("description") == whole:

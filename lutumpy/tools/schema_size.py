@@ -7,7 +7,7 @@
 # is followed on the native stack, which overflows and takes the process with it. So references are
 # followed here first, and each definition is counted once and remembered.
 #
-# A reference is found as the specification says: resolved against the base URI of where it stands
+# A reference is found as the specification says: resolved against the base URI of where it is
 # (the nearest `$id` around it), then by its fragment, a pointer or an anchor. One that leads out of
 # the document, or nowhere, is refused here: what we can't follow we can't count. Metaschemas count
 # nothing, since they don't grow.
@@ -54,7 +54,7 @@ _SAME_VALUE = frozenset(
         *("dependentSchemas", "dependencies"),
     }
 )
-"""Below these, and behind references, stand schemas of the same value; below all others of its
+"""Below these, and behind references, are schemas of the same value; below all others of its
 parts."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
@@ -76,7 +76,7 @@ def measure_schema(document: Any, *, most: int, most_in_all: int, levels: int) -
     """How much work a schema may cause.
 
     Every object and array inside counts as a schema, so the number is too large rather than too
-    small. A reference counts as what it names. One that leads back to where it stands counts no
+    small. A reference counts as what it names. One that leads back to where it is counts no
     further: the validator follows it only as far as the value goes.
 
     Args:
@@ -190,7 +190,7 @@ def _find_components(edges: Mapping[int, list[int]]) -> dict[int, int]:
 
 
 class SchemaTargets:
-    """What stands below the parts of a schema, references included."""
+    """What is below the parts of a schema, references included."""
 
     def __init__(self, document: Any) -> None:
         self._document = document

@@ -6,7 +6,7 @@ rounds, hooks and the executor know nothing of schemas.
 
 # What is hard here
 # -----------------
-# Little of ours may stand between a good call and the two libraries that read it: pydantic parses
+# Little of ours may be between a good call and the two libraries that read it: pydantic parses
 # the text, and the validator of jsonschema-rs says yes to its values.
 # Everything else happens after the validator said no, in the same order as for other tools
 # (`tools/arguments.py`), and it ends in the same words.
@@ -196,7 +196,7 @@ class SchemaTool(CompiledTool):
             return explain_raised_check(self, failed)
 
     def _mend_text(self, text: str) -> Mended | None:
-        """What stands under `input` as a text that holds the object (rule C5)."""
+        """What is under `input` as a text that holds the object (rule C5)."""
         try:
             value = read_value(text)
         except ValueError:
@@ -277,7 +277,7 @@ class _Explained(NamedTuple):
     Attributes:
         failures: Each with its place in what the model wrote.
         values: The form of the arguments that is told about.
-        prefix: Where that form stands in what the model wrote.
+        prefix: Where that form is in what the model wrote.
     """
 
     failures: list[SchemaFailure]

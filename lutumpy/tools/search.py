@@ -3,10 +3,10 @@
 # The ranking is BM25F (Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted
 # fields", 2004) over the words of names, descriptions and parameters. Four things are particular:
 #
-# - A word counts by where it stands. How often it stands there is set against the usual length of
+# - A word counts by where it is. How often it is there is set against the usual length of
 #   that field, then the fields are added, and only the sum is saturated: a word of the name and of
 #   the description is one word that fits well, not two that fit.
-# - Two words that stand beside each other say more than each of them (Metzler, Croft: "A Markov
+# - Two words that are beside each other say more than each of them (Metzler, Croft: "A Markov
 #   random field model for term dependencies", 2005), so pairs are counted as well.
 # - There are few documents, and they are short. So the rare words decide, and a long description
 #   is a small disadvantage.
@@ -50,7 +50,7 @@ _WEIGHTS = {
 _SATURATION = 1.2
 _LENGTH = 0.4
 _PAIR = 0.6
-"""What a pair of words says, wherever it stands."""
+"""What a pair of words says, wherever it is."""
 _PAIRED = ("name", "description", "parameters")
 # What a query may have beyond that is not looked at.
 _MOST_CHARACTERS = 10_000

@@ -1,6 +1,6 @@
 """One tool of a toolset as a value with types, and the base class of the toolsets it belongs to."""
 
-# A selector knows its toolset, and a toolset its selectors, so the two stand together here. A
+# A selector knows its toolset, and a toolset its selectors, so the two are together here. A
 # selector also recognizes calls (`matches`), and a call knows its selector: that is the one circle
 # of this folder, `selectors` and `calls`, and it is one of types alone.
 #
@@ -350,7 +350,7 @@ class BaseToolset:
     """What hooks and rounds need to know of a toolset class: its tools.
 
     Everything below `lutumpy.toolset` takes toolsets by this type. `Toolset` adds what needs
-    offers and hooks, which are made from selectors and so stand above them.
+    offers and hooks, which are made from selectors and so are above them.
     """
 
     __lutumpy_table__: ClassVar[ToolsetTable]

@@ -258,7 +258,7 @@ class _Scope:
         )
 
     def resolve(self, annotation: Any, what: str) -> Any:
-        """The type that `annotation` means; text is evaluated where the function stands."""
+        """The type that `annotation` means; text is evaluated where the function is defined."""
         if annotation is None:
             return NoneType
         if type(annotation) is type:

@@ -36,7 +36,7 @@ class CallTicket:
         tool_digest: `ToolDef.digest` of the tool that was decided on.
         at: A digest of everything that was committed before the model's answer, as hexadecimal
             text.
-        occurrence: How many equal calls of the answer stand before this one.
+        occurrence: How many equal calls of the answer come before this one.
         equal_to: A text that is the same for equal calls of one tool, edits of hooks included.
         is_text: Whether `arguments` is free text, and not JSON.
         late: Whether its result may come later.

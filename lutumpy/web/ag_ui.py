@@ -76,7 +76,7 @@ class AGUIStream:
         snapshot: Whether it begins with all messages as they were at that moment: for a client that
             comes again, whatever it has seen.
         is_over: Whether nothing follows: it ends as the log does then, with its beginning.
-        pending: A message of the client that nobody has taken yet: it stands last in all messages.
+        pending: A message of the client that nobody has taken yet: it comes last in all messages.
 
     Attributes:
         ended: Whether the run is over.

@@ -3,7 +3,7 @@
 # Chunks, the states of tool parts and what a client does with them: npm `ai` 7.0.173,
 # `uiMessageChunkSchema` and `processUIMessageStream`.
 #
-# A part of a step stands where its first chunk came. A tool part is found by its call id; each
+# A part of a step is where its first chunk came. A tool part is found by its call id; each
 # chunk sets its state, so an input that is sent again puts it back to `input-available`, and the
 # answer to a question has to be sent again behind it.
 

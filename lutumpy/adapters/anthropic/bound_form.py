@@ -40,7 +40,7 @@ def _without_mark(block: Any) -> Any:
 
 
 def refused_message(error: AdapterError) -> int | None:
-    """Which message has the reasoning that an error refuses for what stands before it; `None` for
+    """Which message has the reasoning that an error refuses for what comes before it; `None` for
     other errors. The text is the vendor's [documentation: "Prefix checks"].
     """
     text = str(error)

@@ -91,7 +91,7 @@ class FreeBreakpoints:
         self._free = MAX_BREAKPOINTS - sent - sum([len(found) for found in own.values()])
         if "cache_control" in extra:
             self._free = 0
-        # One of five minutes must not stand before one of an hour.
+        # One of five minutes must not come before one of an hour.
         lasting = [
             index
             for index, place in enumerate(_ORDER)

@@ -74,7 +74,7 @@ class AnthropicMessages(SdkModel):
         structured: How a structured turn asks for its value: `native` by the API's JSON schema
             output; `tool`, for endpoints without one, by a tool that takes it.
         extra: Further parameters of every request; those of a turn win over them, and both over
-            what stands here.
+            what is here.
         headers: Further HTTP headers, as `anthropic-beta`.
         timeout: Seconds for each request; the client's own when left out.
         effort: How much the model should think, as `low`, unless a turn gives its own.
@@ -252,7 +252,7 @@ class AnthropicMessages(SdkModel):
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
         """The messages alone, as `request` puts them in; what was read from a history of this API
-        stands there unchanged.
+        is there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
 

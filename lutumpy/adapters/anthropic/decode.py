@@ -129,7 +129,7 @@ def usage_of(usage: Any) -> Usage:
     """The token counts of a `usage` object; whatever is missing, null or no number is 0.
 
     The API counts cached tokens beside `input_tokens`: everything is the sum of all four. What
-    compactions cost is left out of them, and stands in `iterations` alone.
+    compactions cost is left out of them, and is in `iterations` alone.
     """
     if not isinstance(usage, dict):
         return Usage()

@@ -12,7 +12,7 @@ prefix of the next one's.
 #
 #   * A system message in the middle is legal before one of the assistant's or at the end, and
 #     only for some models. It is held back (`_held_system`) until the next message shows where it
-#     stands; before a user message it becomes a user's text in `<system>` tags.
+#     is; before a user message it becomes a user's text in `<system>` tags.
 #   * Calls that the provider runs itself may wait for our results (`_running`). If their results
 #     don't arrive in the very next answer, the calls are taken out again: with anything else behind
 #     them the API refuses them. This is the one message that changes after it was sent.
@@ -80,7 +80,7 @@ class MessagesEncoder:
 
     Args:
         carriers: What the model takes at its host in the middle of a conversation. A system message
-            may stand after a user message, and before one of the assistant or at the end, so it is
+            may come after a user message, and before one of the assistant or at the end, so it is
             held back until it's known what follows.
         needs_record: The model takes no reasoning of models that bind none.
         destination: Who gets the requests.
@@ -89,9 +89,9 @@ class MessagesEncoder:
 
     Attributes:
         breakpoints: How many breakpoints the conversation holds of its own.
-        stable: How many blocks of the system's, and messages, stand before the first item that is
+        stable: How many blocks of the system's, and messages, come before the first item that is
             for one request; `None` without one.
-        system: What stands in the request's `system`.
+        system: What is in the request's `system`.
         last: What the conversation ends with.
         reminds: Texts for one turn are system messages of their own.
     """
@@ -135,7 +135,7 @@ class MessagesEncoder:
         self.system: SystemField = SystemField(as_blocks)
         # Messages that are encoded for good; places of those that were taken out are empty.
         self.entries: list[bytes] = []
-        # Which messages stand as they were read.
+        # Which messages are as they were read.
         self._original: set[int] = set()
         self.parts: PartWriter = PartWriter()
         self._held_system: list[str] = []
@@ -174,7 +174,7 @@ class MessagesEncoder:
             take_read(self.state, item.verbatim, self.entries, self._as_blocks)
         if isinstance(item, Message):
             if item.ephemeral and self.reminds and is_reminder(item):
-                # It stands at the end of the request, and stays where it was said.
+                # It is at the end of the request, and stays where it was said.
                 self.state.reminders += texts_of(item)
                 return
             if item.ephemeral and self.stable is None:
@@ -301,7 +301,7 @@ class MessagesEncoder:
 
         Args:
             entries: The messages.
-            last: What they are; `None` for the system's, which stand where they stood.
+            last: What they are; `None` for the system's, which stay where they were.
         """
         for entry in entries:
             if b'"cache_control":' in entry:
@@ -362,7 +362,7 @@ class MessagesEncoder:
             else:
                 self.entries.append(encode_message("system", self._make_content(held)))
         if self.state.pending and last != "user":
-            # A change stands before an answer, or at the end.
+            # A change comes before an answer, or at the end.
             self.state.say_pending(self.entries)
         self.entries.append(message)
         self.last = last

@@ -1,9 +1,9 @@
-"""Content parts of messages and results as blocks, fitted to the request that they stand in."""
+"""Content parts of messages and results as blocks, fitted to the request that they are in."""
 
 # What is hard here
 # -----------------
 # A part that was written for this API alone goes out as it is. But three things are checked over a
-# whole request, and no part can know what else stands there:
+# whole request, and no part can know what else is there:
 #
 #   | what             | what the API asks                   | what is done                        |
 #   |------------------|-------------------------------------|-------------------------------------|
@@ -73,7 +73,7 @@ class PartWriter:
 
         Args:
             parts: The parts.
-            place: Where they stand.
+            place: Where they are.
             breakpoints: How many breakpoints of the prompt cache the messages before hold.
         """
         blocks: list[Any] = []

@@ -84,7 +84,7 @@ def encoder_of(
 
 
 def with_reminders_placed(encoder: MessagesEncoder) -> MessagesEncoder:
-    """The encoder, where texts for one turn may stand at the end; else a copy that has them as a
+    """The encoder, where texts for one turn may be at the end; else a copy that has them as a
     user's message, which leaves again (rule S4).
 
     They follow a message of the user's, or the result of a tool that the provider has run [DOC].

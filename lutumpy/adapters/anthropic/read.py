@@ -1,7 +1,7 @@
 """A history of the Anthropic Messages API as a transcript: its messages told apart, and kept as
 they are.
 
-Neighbouring messages of one role are one for this API. So the calls of an answer may stand in
+Neighbouring messages of one role are one for this API. So the calls of an answer may be in
 several messages, and their results too, with a text after them.
 """
 
@@ -95,7 +95,7 @@ def _read_turn(run: list[Entry], answered: AbstractSet[str]) -> AssistantTurn:
 
 
 def _infer_stop_reason(reader: ContentReader) -> str:
-    """Why the answer stopped, which a history does not say: from what stands at its end."""
+    """Why the answer stopped, which a history does not say: from what is at its end."""
     if reader.calls:
         return "tool_use"
     if reader.running:

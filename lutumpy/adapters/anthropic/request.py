@@ -62,7 +62,7 @@ def request_fields(
         cache: `auto` sets breakpoints of the prompt cache at the end of what later requests begin
             with.
         record: What the request says anew; it is filled in.
-        extra: Further parameters; they win over what stands here, but tools stand beside the
+        extra: Further parameters; they win over what is here, but tools are beside the
             offered ones.
 
     Raises:
@@ -198,7 +198,7 @@ def _place_breakpoints(
 
 
 def _bound_beginning(offered: bytes, encoder: MessagesEncoder) -> bytes:
-    """What stands before the messages, without marks of the cache."""
+    """What comes before the messages, without marks of the cache."""
     return offered + b"\n" + encoder.system.write()
 
 

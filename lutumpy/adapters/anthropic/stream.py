@@ -254,7 +254,7 @@ class MessagesStreamDecoder:
     def _take_message_start(self, message: Any, deltas: list[Delta]) -> None:
         if not isinstance(message, dict) or self._message is not None:
             return
-        # The stop reason comes at the end; what stands here is null, or a host's mistake.
+        # The stop reason comes at the end; what is here is null, or a host's mistake.
         self._message = {**message, "stop_reason": None}
         self._take_usage(message.get("usage"))
         model, response_id = message.get("model"), message.get("id")

@@ -11,7 +11,7 @@ __all__ = ["SystemField"]
 
 
 class SystemField:
-    """What stands in `system`.
+    """What is in `system`.
 
     Args:
         as_blocks: A single text is a block too, not a string.

@@ -1,6 +1,6 @@
 """Bytes in requests and answers: base64 on the wire, themselves where the SDK gives or takes them.
 
-This library keeps what is on the wire. What stands under `json` and `input` is a tool's own, and
+This library keeps what is on the wire. What is under `json` and `input` is a tool's own, and
 isn't looked into.
 """
 

@@ -1,10 +1,10 @@
 """Cache points, at the end of what the next request begins with.
 
 A cache point is a block of its own, behind the tools, the system's texts or the blocks that it
-covers. The API reads them in that order, and can keep what stands before each point.
+covers. The API reads them in that order, and can keep what comes before each point.
 """
 
-# Where a point stands, with `cache="auto"`:
+# Where a point is, with `cache="auto"`:
 #
 #   | place    | where                                | not when                                  |
 #   |----------|--------------------------------------|-------------------------------------------|
@@ -16,7 +16,7 @@ covers. The API reads them in that order, and can keep what stands before each p
 #
 # At most four with those of the user, the longest prefix first. None at all on models that are
 # known to take none, and none beside a point of the user's that lasts an hour: what is kept for
-# longer has to stand first, and ours are kept for five minutes.
+# longer has to come first, and ours are kept for five minutes.
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from lutumpy.rules.claude import version
 __all__ = ["ConverseSpelling", "without_reasoning"]
 
 _NOTHING_SAID = "(Nothing was said.)"
-"""What an answer says of which nothing is left: messages of the user's can't stand in a row."""
+"""What an answer says of which nothing is left: messages of the user's can't follow each other."""
 
 
 class ConverseSpelling:

@@ -63,7 +63,7 @@ class BedrockConverse(SdkModel):
             take one.
         structured: How a structured turn asks for its value: `native` by the API's JSON schema
             output, `tool` by a tool that takes it.
-        extra: Further parameters of every request; those of a turn win over them. What stands in
+        extra: Further parameters of every request; those of a turn win over them. What is in
             `inferenceConfig` and `toolConfig` is added to what is set here, and wins over it.
         headers: Further HTTP headers.
         timeout: Seconds for each request of a client made here; a given one has its own.
@@ -175,7 +175,7 @@ class BedrockConverse(SdkModel):
             transcript: The conversation.
             offer: The tools.
             stream: Changes nothing: a stream is another operation, with the same body.
-            blobs: How images and documents stand there: `base64`, as on the wire, or `bytes`, as
+            blobs: How images and documents are there: `base64`, as on the wire, or `bytes`, as
                 `client.converse(modelId=..., **body)` of boto3 takes them.
             options: `model` (for what depends on it; not put in), `temperature`,
                 `max_output_tokens`, `strict`, `cache` (`auto`: cache points; none when left out),
@@ -198,13 +198,13 @@ class BedrockConverse(SdkModel):
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
         """The messages alone, as `request` puts them in; what was read from a history of this API
-        stands there unchanged.
+        is there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
 
         Args:
             transcript: The conversation; its leading system messages are in `system`.
-            model: For what depends on it: reasoning, what stands beside results.
+            model: For what depends on it: reasoning, what is beside results.
         """
         return history_list(encoder_of(checked_transcript(transcript), model).history())
 

@@ -58,7 +58,7 @@ API = "bedrock_converse"
 REASONING = "reasoningContent"
 
 ID_FIELD = "toolUse.toolUseId"
-"""Where the id of a call stands in its block."""
+"""Where the id of a call is in its block."""
 
 INVALID_INPUT = "INVALID_JSON"
 """The key under which arguments are sent that are no object."""

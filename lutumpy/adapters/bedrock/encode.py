@@ -7,12 +7,12 @@ Each item is encoded once, when the transcript hands it over; a request joins wh
 # -----------------
 # The API wants user and assistant in turns, beginning with the user. So what follows in the same
 # role is put into the message before, as further blocks: of an encoded message only the last one
-# can still grow. What was read from a history of this API stands as it stood, message by message.
+# can still grow. What was read from a history of this API stays as it was, message by message.
 #
-# Beside results some models take nothing (Llama, Mistral); a word of the assistant's stands between
+# Beside results some models take nothing (Llama, Mistral); a word of the assistant's is between
 # for them. Claude wants its own reasoning signed; that of other models isn't sent to it.
 #
-# Newer Claudes bind reasoning to what stands before it (`said.bound`). A message that grows is
+# Newer Claudes bind reasoning to what comes before it (`said.bound`). A message that grows is
 # hashed again, and an answer that is put behind other words of the assistant's fits nowhere: its
 # digest was made for the beginning of a message.
 
@@ -138,7 +138,7 @@ class ConverseEncoder:
         self._role = ""
         self._last = "nothing"
         self._original = False
-        # How many of the system's texts, how many messages, and which last message stood before the
+        # How many of the system's texts, how many messages, and which last message came before the
         # first ephemeral item.
         self._stable: tuple[int, int, bytes] | None = None
         self.holds_calls: bool = False
@@ -374,7 +374,7 @@ class ConverseEncoder:
         Args:
             turn: The turn.
             place: Its first message.
-            is_moved: Other words of the assistant's stand before it in that message.
+            is_moved: Other words of the assistant's come before it in that message.
         """
         if turn.signed and not turn.reasoning_dropped:
             prefix = turn.origin.prefix if turn.origin is not None else None

@@ -1,6 +1,6 @@
 """A history of Converse as a transcript: its messages told apart, and kept as they are."""
 
-# A tool of the provider's is no call to be answered, and stands with its result in the assistant's
+# A tool of the provider's is no call to be answered, and is with its result in the assistant's
 # message. `adapters/block_reading.py` explains how messages become turns.
 
 from __future__ import annotations

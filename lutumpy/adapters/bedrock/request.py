@@ -41,15 +41,15 @@ def request_fields(
     extra: Mapping[str, Any],
     record: RequestRecord,
 ) -> Fields:
-    """The fields of a request's body as JSON bytes, without the model, which stands in the path;
+    """The fields of a request's body as JSON bytes, without the model, which is in the path;
     `messages` last, since it grows.
 
     Args:
-        model: For what depends on the model: reasoning, what stands beside results.
+        model: For what depends on the model: reasoning, what is beside results.
         stream: Changes nothing: a stream is another operation.
         cache: `auto` sets cache points at the end of what later requests begin with.
         record: What the request says anew; it is filled in.
-        extra: Further parameters; they win over what stands here, but tools stand beside the
+        extra: Further parameters; they win over what is here, but tools are beside the
             offered ones, and settings beside ours.
 
     Raises:
@@ -157,7 +157,7 @@ def _listed(
 
 
 def _bound_beginning(listed: tuple[bytes, ...], encoder: ConverseEncoder) -> bytes:
-    """What stands before the messages."""
+    """What comes before the messages."""
     return b",".join(listed) + b"\n" + encoder.system()
 
 
@@ -175,7 +175,7 @@ def _tool_config(
         listed: The tools of the request.
         model: Its model.
         extra: The user's parameters.
-        cached: A cache point stands behind the tools.
+        cached: A cache point comes after the tools.
     """
     requested = extra.get("toolConfig")
     if requested is not None and not isinstance(requested, Mapping):

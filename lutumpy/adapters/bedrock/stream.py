@@ -169,7 +169,7 @@ class ConverseStreamDecoder:
             deltas.append(Started(None, None))
 
     def _note(self, event: Mapping[str, Any], once: tuple[str, ...]) -> None:
-        """Take what an event says of the whole answer; of what stands in `once`, the first."""
+        """Take what an event says of the whole answer; of what is in `once`, the first."""
         answer = self._answer = {} if self._answer is None else self._answer
         for key, value in event.items():
             if key != "p" and value is not None and not (key in once and key in answer):

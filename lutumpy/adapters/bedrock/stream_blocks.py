@@ -18,7 +18,7 @@ _HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
 def kind_of_delta(delta: Mapping[str, Any]) -> str:
-    """Which kind of block a delta belongs to: its own key, but citations stand beside text."""
+    """Which kind of block a delta belongs to: its own key, but citations are beside text."""
     key = next((str(name) for name, value in delta.items() if value is not None), "")
     return "text" if key == "citation" else key
 
@@ -28,7 +28,7 @@ class StreamedBlock:
 
     Args:
         kind: The key of the block, as `toolUse`.
-        start: What stood under it in its first event; empty for one that begins with a delta.
+        start: What was under it in its first event; empty for one that begins with a delta.
 
     Attributes:
         kind: The key of the block.
@@ -100,7 +100,7 @@ class StreamedBlock:
         if self.kind == REASONING:
             return self._add_reasoning(value) if isinstance(value, Mapping) else ""
         if self.kind not in BLOCK_KEYS:
-            # Its deltas may stand under another key.
+            # Its deltas may be under another key.
             for field_value in delta.values():
                 if isinstance(field_value, Mapping):
                     self._add_fields(field_value)

@@ -66,7 +66,7 @@ class Gemini(SdkModel):
         structured: How a structured turn asks for its value: `native` by the API's JSON schema
             output, which models before Gemini 3 refuse beside tools; `tool` by a tool that takes
             it.
-        extra: Further parameters of every request; those of a turn win over them. What stands in
+        extra: Further parameters of every request; those of a turn win over them. What is in
             `generationConfig` and `toolConfig` is added to what is set here, and wins over it.
         headers: Further HTTP headers.
         timeout: Seconds for each request; the client's own when left out.
@@ -192,7 +192,7 @@ class Gemini(SdkModel):
     @staticmethod
     def messages(transcript: Transcript, *, model: str | None = None) -> list[dict[str, Any]]:
         """The contents alone, as `request` puts them in; what was read from a history of this API
-        stands there unchanged.
+        is there unchanged.
 
         Unlike `request`, it takes a transcript that has nothing to answer.
 

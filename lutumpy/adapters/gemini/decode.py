@@ -15,7 +15,7 @@ that are no object.
 #
 # The reason for the end of an answer doesn't tell calls: with calls it is "STOP".
 #
-# A part has no type: one of its keys tells it. Under a key that nobody knows may stand a call, for
+# A part has no type: one of its keys tells it. Under a key that nobody knows may be a call, for
 # the client if the answer has no response to it, which is known at its end only.
 
 from __future__ import annotations

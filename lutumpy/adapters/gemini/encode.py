@@ -7,13 +7,13 @@ prefix of the next one's.
 
 # What is hard here
 # -----------------
-# The results of a turn answer the very calls that went out: with the id that stands there, or with
-# none, and with the name that stands there. So the calls of the last turn are kept as they were
+# The results of a turn answer the very calls that went out: with the id that is there, or with
+# none, and with the name that is there. So the calls of the last turn are kept as they were
 # written (`_calls`), by the ids that the transcript knows them by.
 #
 # From Gemini 3 on the first call of a content has to be signed. A call that Gemini didn't make has
 # no signature, nor has one that an older model made without thinking; the placeholder that the API
-# provides for this stands there. Older models take unsigned calls, and aren't known to take the
+# provides for this is there. Older models take unsigned calls, and aren't known to take the
 # placeholder, so what is written depends on the generation of the model (`Dialect`).
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class GeminiEncoder:
     Attributes:
         entries: The contents, but for a first one of the user's where the model begins.
         state: What turns have recorded of settings, and which tools stay declared.
-        permanent: How many contents of a request stand before the first item that is for this
+        permanent: How many contents of a request come before the first item that is for this
             request; `None` for all.
     """
 
@@ -166,7 +166,7 @@ class GeminiEncoder:
         return self._system_read, len(self._system)
 
     def leave_out(self, count: int) -> None:
-        """Nothing: no thoughts are known to be bound to what stands before them."""
+        """Nothing: no thoughts are known to be bound to what comes before them."""
 
     def system(self) -> bytes:
         """The `systemInstruction`, or `b""`."""
@@ -250,7 +250,7 @@ class GeminiEncoder:
     def _add_turn(self, turn: AssistantTurn) -> None:
         self._calls = {}
         if turn.verbatim is not None and turn.verbatim.api == API:
-            # The results that were read with it stand there as they came.
+            # The results that were read with it are there as they came.
             entries = list(turn.verbatim.entries)
             if turn.reasoning_dropped:
                 entries = _without_thoughts(entries)
@@ -397,7 +397,7 @@ class GeminiEncoder:
             self._append([_content("user", shown)], "user")
 
     def _write_result(self, result: ResultBlock) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The part of a result, and what it shows that can't stand in it."""
+        """The part of a result, and what it shows that can't be in it."""
         sent = self._calls.get(result.call_id) or _Sent(None, TOOL_NAMES(result.name))
         media: list[dict[str, Any]] = []
         texts: list[str] = []

@@ -98,7 +98,7 @@ class _Branch:
         self.members: dict[_Step, Any] = {}
 
     def branch_at(self, step: _Step, is_array: bool) -> _Branch | None:
-        """The branch that stands at a step; `None` where nothing does."""
+        """The branch that is at a step; `None` where there is none."""
         found = self.members.get(step, _ABSENT)
         if found is _ABSENT:
             return None
@@ -130,7 +130,7 @@ class _Branch:
             self.members[step] = value
 
     def value(self) -> Any:
-        """The object or array, when nothing more comes; what stands in it is complete."""
+        """The object or array, when nothing more comes; what is in it is complete."""
         if any(isinstance(member, _Text) for member in self.members.values()):
             raise _PieceError("a text has no end")
         if not self.is_array:
@@ -154,7 +154,7 @@ class PartialArguments:
     def __init__(self) -> None:
         self.problem: str | None = None
         self._root = _Branch(is_array=False)
-        # Each with where it stands; what holds it comes before it.
+        # Each with where it is; what holds it comes before it.
         self._branches: list[tuple[_Branch, _Step, _Branch]] = []
         self._taken: list[Any] = []
         self._count = 0
@@ -266,7 +266,7 @@ def _read_path(path: Any) -> list[_Step]:
 
 
 def _unescape(single: str | None, double: str | None) -> str:
-    """A name that stood in quotes, which are escaped as in JSON."""
+    """A name that was in quotes, which are escaped as in JSON."""
     quoted = double or ""
     if single is not None:
         quoted = _ESCAPE_OR_QUOTE.sub(_as_in_double_quotes, single)

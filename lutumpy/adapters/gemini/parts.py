@@ -41,7 +41,7 @@ def message_parts(part: Part) -> list[dict[str, Any]]:
 
 
 def shown_part(part: Part) -> dict[str, Any] | None:
-    """A part that stands beside the response of a function; `None` for what is text there."""
+    """A part that is beside the response of a function; `None` for what is text there."""
     if isinstance(part, RawPart):
         return raw_value(part, API, "result")
     if isinstance(part, (ImagePart, FilePart)):
@@ -59,7 +59,7 @@ def _media(part: ImagePart | FilePart, *, in_result: bool) -> dict[str, Any] | N
         return None
     media_type = plain_type(found.media_type)
     if found.data is None:
-        # The provider fetches what stands behind an address, and has to be told what it is.
+        # The provider fetches what comes after an address, and has to be told what it is.
         media_type = media_type or _type_by_ending(found)
         if in_result or not media_type or not _takes(media_type):
             return None

@@ -1,6 +1,6 @@
 """A history of generateContent as a transcript: its contents told apart, and kept as they are.
 
-Neighbouring contents of one role are one for this API. So the calls of an answer may stand in
+Neighbouring contents of one role are one for this API. So the calls of an answer may be in
 several contents, and their results too, with a text after them.
 """
 
@@ -142,7 +142,7 @@ def _is_nameable(call: CallBlock, result: Mapping[str, Any]) -> bool:
 
 
 def _listed(parts: Any) -> list[Any]:
-    """The parts of a content that are objects; one may stand without a list."""
+    """The parts of a content that are objects; one may be without a list."""
     listed = [parts] if isinstance(parts, dict) else parts
     return [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
 

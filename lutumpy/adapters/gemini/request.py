@@ -25,7 +25,7 @@ from lutumpy.rules.gemini.models import generation
 __all__ = ["encoder_of", "request_fields", "with_setting"]
 
 _OBJECTS = ("generationConfig", "toolConfig")
-"""Parameters that are objects of settings: those of the user stand beside ours, and win."""
+"""Parameters that are objects of settings: those of the user are beside ours, and win."""
 
 
 def request_fields(
@@ -40,14 +40,14 @@ def request_fields(
     extra: Mapping[str, Any],
     record: RequestRecord,
 ) -> Fields:
-    """The fields of a request's body as JSON bytes, without the model, which stands in the path;
+    """The fields of a request's body as JSON bytes, without the model, which is in the path;
     `contents` last, since it grows.
 
     Args:
         model: For what depends on the model: signatures, images in results, JSON beside tools.
         stream: Changes nothing: a stream is another method.
         record: What the request says anew; it is filled in.
-        extra: Further parameters; they win over what stands here, but tools stand beside the
+        extra: Further parameters; they win over what is here, but tools are beside the
             offered ones, and settings beside ours.
 
     Raises:

@@ -117,14 +117,14 @@ class OllamaChat(HttpModel):
             offer: The tools of this turn.
             stream: Ask for a stream. The body says so in either case, since the API streams where
                 it doesn't.
-            options: `temperature` and `max_output_tokens` (both stand under the API's `options`),
+            options: `temperature` and `max_output_tokens` (both are under the API's `options`),
                 `strict` (changes nothing), `extra` (a mapping of parameters), `output` (an
                 `OutputSpec`: the answer's schema), `model` (not put in). Any other is a parameter
                 of the API itself, as `think=True`, `keep_alive="10m"`, `options={"num_ctx": 8192}`.
 
         Raises:
             TranscriptError: there is nothing to answer.
-            InvalidToolConstraints: a call is required, or tools stand beside a format, or the API
+            InvalidToolConstraints: a call is required, or tools are beside a format, or the API
                 refuses a tool.
         """
         transcript = checked_transcript(transcript)
@@ -234,7 +234,7 @@ class OllamaChat(HttpModel):
 
 
 def _split_port(place: str) -> tuple[str, str]:
-    """Host and port; an address of IPv6 stands in brackets."""
+    """Host and port; an address of IPv6 is in brackets."""
     name, colon, port = place.rpartition(":")
     if colon and port.isdigit() and (":" not in name or name.endswith("]")):
         return name, port

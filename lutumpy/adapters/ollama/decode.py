@@ -153,10 +153,10 @@ class MessageReader:
         self.read_other_calls(kept)
 
     def read_other_calls(self, message: Mapping[str, Any]) -> None:
-        """Read the calls of a reply that stand under keys which nobody knows (rule C8).
+        """Read the calls of a reply that are under keys which nobody knows (rule C8).
 
         Nothing but an entry of `tool_calls` can be answered, so each goes back as one more of
-        these; in a history they stand there already.
+        these; in a history they are there already.
         """
         if self._is_history:
             return

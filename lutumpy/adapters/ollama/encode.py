@@ -5,7 +5,7 @@ Each item is encoded once, when the transcript hands it over; a request joins wh
 
 # What is hard here
 # -----------------
-# A result answers the very call that went out: by the id that stands there, or by the name of the
+# A result answers the very call that went out: by the id that is there, or by the name of the
 # tool where there is none. So the calls of the last turn are kept as they were written (`_calls`),
 # by the ids that the transcript knows them by.
 #
@@ -71,9 +71,9 @@ class OllamaEncoder:
         # What turns have recorded of tools, output format and effort.
         self.in_force: SettingsInForce = SettingsInForce()
         self._calls: dict[str, _Sent] = {}
-        # What stands last: "nothing" to answer, something "open" to answer, or a "turn".
+        # What comes last: "nothing" to answer, something "open" to answer, or a "turn".
         self._last: str = "nothing"
-        # How many messages stand before the first item that is for one request; `None` for all.
+        # How many messages come before the first item that is for one request; `None` for all.
         self.permanent: int | None = None
 
     def copy(self) -> OllamaEncoder:

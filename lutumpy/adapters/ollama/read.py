@@ -1,6 +1,6 @@
 """A history of `/api/chat` as a transcript; every message also goes back as it was read.
 
-The results of a turn stand right behind it. Which of them answers which call is found by ids, names
+The results of a turn come right after it. Which of them answers which call is found by ids, names
 and places (`rules/ollama/sequence.py`).
 """
 

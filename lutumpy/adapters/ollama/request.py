@@ -41,7 +41,7 @@ def request_fields(
         strict: Changes nothing: the API has no strict tools.
         stream: Sent in either case, since the API streams by default.
         record: What the request says anew; it is filled in.
-        extra: Further parameters; they win over what stands here, but tools stand beside the
+        extra: Further parameters; they win over what is here, but tools are beside the
             offered ones, and `options` beside ours.
 
     Raises:

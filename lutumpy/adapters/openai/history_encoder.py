@@ -101,7 +101,7 @@ class HistoryEncoder(ABC):
 
     api = ""
     seal = b""
-    """What shows that an entry holds reasoning that is bound to what stands before it."""
+    """What shows that an entry holds reasoning that is bound to what comes before it."""
 
     def __init__(
         self, ids: CallIdRule, own_limit: int, destination: Destination = ANYWHERE
@@ -131,7 +131,7 @@ class HistoryEncoder(ABC):
         self.turns: int = 0
         # What doesn't go to this destination: turn, what, and why (rule OR5).
         self.left_out: list[tuple[int, str, str]] = []
-        # How many fragments stand before the first item that is for one request; `None` for all.
+        # How many fragments come before the first item that is for one request; `None` for all.
         self.permanent: int | None = None
 
     def add(self, item: Item) -> None:

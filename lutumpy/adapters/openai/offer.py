@@ -15,7 +15,7 @@
 #   all of it is, or no stable list    the tools        left out, or required
 #
 # `available` says nothing about tools that the provider itself runs, which come by `extra` and
-# stand beside the list: they are among the allowed ones.
+# are beside the list: they are among the allowed ones.
 
 from __future__ import annotations
 

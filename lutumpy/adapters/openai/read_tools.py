@@ -19,7 +19,7 @@ _TEXT_SCHEMA: dict[str, Any] = {
 
 
 def read_function(fields: Mapping[str, Any], api: str, written: frozenset[str]) -> ToolSpec | None:
-    """A function, as its fields stand in a request; `None` for one without a name.
+    """A function, as its fields are in a request; `None` for one without a name.
 
     Args:
         fields: Its name, description, parameters and `strict`.

@@ -223,7 +223,7 @@ def set_toolset_name(editor: Editor, problem: Problem) -> None:
 
 
 def _find_toolset_name(editor: Editor, problem: Problem) -> str | None:
-    """The toolset in the call, which stands in the last assistant turn before the result."""
+    """The toolset in the call, which is in the last assistant turn before the result."""
     for turn in reversed(Conversation(editor, WIRE).turns):
         if turn.role != "assistant" or turn.first >= int(problem.path[0]):
             continue

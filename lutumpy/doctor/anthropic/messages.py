@@ -40,7 +40,7 @@ def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     types = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
-    if "tool_use" in types:  # also where results stand beside them: those are moved
+    if "tool_use" in types:  # also where results are beside them: those are moved
         return "assistant", "calls"
     if "tool_result" in types:
         return "user", "results"

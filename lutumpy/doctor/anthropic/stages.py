@@ -1,6 +1,6 @@
 """What mends a history of Messages: the doctor's table of its rules.
 
-What the rules require, and how sure a refusal is, stands in `rules/anthropic/catalogue.py`.
+What the rules require, and how sure a refusal is, is in `rules/anthropic/catalogue.py`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #   private                  what only another host can read is gone before it is looked at
 #   entries .. errors        each message and block by itself, from the outside in
 #   call ids, repeated ids   before pairing, which goes by ids
-#   system roles, positions  system messages divide turns, so they stand right before turns are read
+#   system roles, positions  system messages divide turns, so they come right before turns are read
 #   media                    blocks that are to be moved next are whole then
 #   shown, speakers          blocks in the wrong role make other turns, so they come before pairing
 #   pairing, provider tools  results to their calls; what the provider's own tools left open

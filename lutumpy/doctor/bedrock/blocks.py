@@ -38,7 +38,7 @@ _MendInner: TypeAlias = "Callable[[Editor, Problem, Path, dict[str, Any]], None]
 
 
 def _under(key: str) -> Callable[[_MendInner], Mender]:
-    """A decorator for a mender of what stands under a key of the block of a problem."""
+    """A decorator for a mender of what is under a key of the block of a problem."""
 
     def decorate(mend: _MendInner) -> Mender:
         def mend_inner(editor: Editor, problem: Problem) -> None:
@@ -81,7 +81,7 @@ def _mend_keys(
             return
     if not own:
         return
-    if len(block) == 1:  # one key, under which nothing stands that it may hold
+    if len(block) == 1:  # one key, under which is nothing that it may hold
         if not block[own[0]]:
             reason = "The block holds nothing; it is left out."
             drop_entry(editor, path, problem, "drop_empty", reason)
@@ -90,7 +90,7 @@ def _mend_keys(
     editor.set_entry(path, {own[0]: block[own[0]]})
     behind = (*path[:-1], int(path[-1]) + 1)
     for key in own[1:]:
-        # What stands there already need not be said twice, and no patch adds it.
+        # What is there already need not be said twice, and no patch adds it.
         if editor.get(behind) != {key: block[key]}:
             editor.insert(behind, {key: block[key]})
     reason = "A block says one thing, under one key; others are left out, or blocks of their own."
@@ -98,7 +98,7 @@ def _mend_keys(
 
 
 def drop_unknown_keys(editor: Editor, problem: Problem) -> None:
-    """Keys that what stands in a block doesn't have."""
+    """Keys that what is in a block doesn't have."""
     path = problem.path[:-1]
     known = KEYS_OF.get(str(path[-1])) if path else None
     if known is not None:

@@ -1,6 +1,6 @@
 """What mends a history of Converse: the doctor's table of its rules.
 
-What the rules require, and how sure a refusal is, stands in `rules/bedrock/catalogue.py`.
+What the rules require, and how sure a refusal is, is in `rules/bedrock/catalogue.py`.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ __all__ = ["ROWS", "SPELLING", "STAGES"]
 #   media                    blocks that are to be moved next are whole then
 #   system roles, speakers   blocks in the wrong role make other turns, so they come before pairing
 #   pairing                  results to their calls, each turn's in one message
-#   neighbours               what stands in a row then: a lost message between two of one role has
+#   neighbours               what is in a row then: a lost message between two of one role has
 #                            been found by pairing, where calls or results were in it
 #   calls last, reasoning    the order inside a turn, when its calls and results are settled
 #   empty messages           what the stages before have emptied
-#   documents                what stands beside them is known
+#   documents                what is beside them is known
 #   reused ids, order        what works and is unwise, when everything else is whole
 _ORDER = (
     "nesting",

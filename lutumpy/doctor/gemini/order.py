@@ -47,7 +47,7 @@ def mend_order(editor: Editor, problems: list[Problem]) -> None:
             continue
         found = [path for path, _ in after.results]
         order = in_order_of_calls(before.calls, after.results)
-        # Results in several contents keep their places: what stands between them may matter.
+        # Results in several contents keep their places: what is between them may matter.
         if len({path[0] for path in found}) != 1 or order == found:
             continue
         end: Path = (*found[-1][:2], int(found[-1][2]) + 1)
@@ -59,7 +59,7 @@ def mend_order(editor: Editor, problems: list[Problem]) -> None:
 
 
 def move_beside_results(editor: Editor, problem: Problem) -> None:
-    """What stands behind results in their content goes into one of its own."""
+    """What comes after results in their content goes into one of its own."""
     index, first = int(problem.path[0]), int(problem.path[2])
     parts = editor.get((index, "parts"))
     if not isinstance(parts, list) or first >= len(parts):

@@ -1,6 +1,6 @@
 """Repairs of generateContent: as many results as calls, first in the turn right after them."""
 
-# What is hard: the results of a turn must all stand at the start of the next turn of the user, in
+# What is hard: the results of a turn must all be at the start of the next turn of the user, in
 # the order of their calls, and they may be anywhere: behind a text there (late), in another turn
 # (loose), or nowhere. Places are those of the start of the pass, so a result that goes to a place
 # that isn't there yet ends the work on its turn; the next pass goes on.
@@ -96,7 +96,7 @@ def _drop_emptied(editor: Editor, robbed: set[int]) -> None:
 
 
 class _OpenTurn:
-    """A turn with calls whose results don't stand at the start of the next one."""
+    """A turn with calls whose results aren't at the start of the next one."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ def _misplaced_parts(content: Any) -> tuple[list[int], bool]:
 
 
 def mend_start(editor: Editor, problem: Problem) -> None:
-    """A conversation that begins with calls: a note of the user stands before them."""
+    """A conversation that begins with calls: a note of the user comes before them."""
     note = {"role": "user", "parts": [{"text": "[The conversation's beginning was left out.]"}]}
     editor.insert((0,), note)
     reason = "The API wants the user to speak first; a note stands for what was left out."

@@ -60,7 +60,7 @@ def mend_content(editor: Editor, problem: Problem) -> None:
 
 
 def write_as_text(editor: Editor, problem: Problem) -> None:
-    """A value of another type, where a text stands: its JSON."""
+    """A value of another type in place of a text: its JSON."""
     value = editor.get(problem.path)
     editor.put(problem.path, as_text(value))
     reason = "The API takes a text here, and refuses the request otherwise; it is written as JSON."

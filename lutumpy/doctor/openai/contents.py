@@ -87,7 +87,7 @@ def _mend_text_object(
     kind = part.get("type")
     if kind is not None and not isinstance(kind, str):
         return
-    # A refusal has its text under another key, and becomes a plain text where it can't stand.
+    # A refusal has its text under another key, and becomes a plain text where none may be.
     key = text_keys.get(kind or "", "text")
     text = part.get(key)
     if kind in text_keys and text is None:

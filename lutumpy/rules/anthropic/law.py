@@ -98,7 +98,7 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
 
 
 def reasoning_binding() -> ReasoningBinding:
-    """How reasoning is bound to what stands before it."""
+    """How reasoning is bound to what comes before it."""
     from lutumpy.rules.anthropic.prefix import (
         reasoning_binding as made,  # a test server's, and rare
     )

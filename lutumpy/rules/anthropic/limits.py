@@ -4,7 +4,7 @@ The rules refuse by them, the repairs mend by them, and the adapter stays within
 that strict mode takes belong to the strict form itself: `rules.strict.ANTHROPIC_STRICT`.
 `tests/rules/test_anthropic_limits.py` fails when another module spells one of these facts again.
 
-Where a fact comes from stands in brackets: [API description] is Anthropic's OpenAPI document,
+Where a fact comes from is in brackets: [API description] is Anthropic's OpenAPI document,
 [documentation] the pages around it, [error text] what a recorded or reported refusal says.
 """
 

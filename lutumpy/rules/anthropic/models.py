@@ -1,9 +1,9 @@
 """What Claude models differ in, read from their names. Unknown names forbid nothing.
 
-What the models bind, and from which version on, stands in `rules/claude.py`, since it holds
+What the models bind, and from which version on, is in `rules/claude.py`, since it holds
 wherever a Claude is served; here is how Messages takes a change in the middle of a conversation.
 Each carrier has a function that says whether a model takes it at a host, and the beta names that a
-request with it needs stand beside it:
+request with it needs are beside it:
 
 | change                             | function                   | header           |
 |------------------------------------|----------------------------|------------------|

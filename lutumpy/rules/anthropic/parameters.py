@@ -165,7 +165,7 @@ def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping
 def _find_blocks(
     root: str, path: _Path, content: Any
 ) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
-    """Blocks, those inside of results and documents before the one that they stand in."""
+    """Blocks, those inside of results and documents before the one that they are in."""
     stack = [(root, path, number, block) for number, block in enumerate(items(content))][::-1]
     seen: set[_Path] = set()
     while stack:

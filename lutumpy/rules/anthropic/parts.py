@@ -38,7 +38,7 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
     Args:
         value: The block.
-        place: Where it is going to stand.
+        place: Where it is going to be.
     """
     types = RESULT_TYPES if place == "result" else _MESSAGE_TYPES
     found = check_block("content.0", value, types, "messages")
@@ -61,8 +61,8 @@ def _check_fields(block: Mapping[str, Any]) -> list[Problem]:
 
 
 def _holds_mark(value: Any) -> bool:
-    # A mark that lasts an hour must not stand behind one of five minutes. A part can't know what
-    # will stand before it.
+    # A mark that lasts an hour must not come after one of five minutes. A part can't know what
+    # will come before it.
     return value is None or (
         isinstance(value, Mapping)
         and value.get("type") == "ephemeral"

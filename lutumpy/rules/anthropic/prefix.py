@@ -1,4 +1,4 @@
-"""What Messages binds reasoning to: everything that stands before a block, digested.
+"""What Messages binds reasoning to: everything that comes before a block, digested.
 
 Sources: the vendor's pages "Preserved thinking" and "Prefix checks", and the types of its SDK
 (2.12). Bound are `system`, `tools` and each message before the block. Not bound are marks for the
@@ -37,7 +37,7 @@ def seal_of(block: Mapping[str, Any]) -> str:
 
 
 def find_bound(body: Mapping[str, Any], answer: Any = None) -> list[BoundBlock]:
-    """The reasoning of a request in order, each block with the digest of what stands before it.
+    """The reasoning of a request in order, each block with the digest of what comes before it.
 
     Args:
         body: The request.

@@ -29,7 +29,7 @@ BILL_TO = ("self", "user_profile")
 
 
 def continues_thread(body: Mapping[str, Any]) -> bool:
-    """Whether the server has what stands before the messages, and the tools."""
+    """Whether the server has what comes before the messages, and the tools."""
     thread = mapping(body.get("thread"))
     return thread is not None and thread.get("type") == "continue"
 

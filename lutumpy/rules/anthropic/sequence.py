@@ -76,10 +76,10 @@ def check_sequence(
 def _check_system_positions(
     turns: list[Turn], messages: Sequence[Any], held: bool
 ) -> list[Problem]:
-    """A system message stands not first, and before an assistant message or at the end [probed]."""
+    """A system message is never first, and comes before an assistant message or last [probed]."""
     found: list[Problem] = []
     for number, turn in enumerate(turns):
-        # A message that only sets the effort may stand anywhere [SDK].
+        # A message that only sets the effort may be anywhere [SDK].
         if turn.role != "system" or _only_sets_effort(turn, messages):
             continue
         where = turn.where

@@ -1,4 +1,4 @@
-"""Where calls and results stand in Messages."""
+"""Where calls and results are in Messages."""
 
 from __future__ import annotations
 

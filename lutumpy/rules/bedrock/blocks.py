@@ -239,7 +239,7 @@ KEYS_OF: Mapping[str, frozenset[str]] = {
     "video": frozenset({"format", "source"}),
     "reasoningText": frozenset({"text", "signature"}),
 }
-"""All keys of what stands in a block, where a repair may drop others."""
+"""All keys of what is in a block, where a repair may drop others."""
 
 
 def check_block(
@@ -250,7 +250,7 @@ def check_block(
     Args:
         where: Its position.
         block: The block.
-        in_result: It stands in the content of a result.
+        in_result: It is in the content of a result.
         is_claude: The request is for a Claude.
     """
     found = (_RESULT_BLOCK if in_result else _BLOCK).look(where, block)

@@ -114,7 +114,7 @@ def write_tools(tools: list[Any]) -> dict[str, Any]:
 
 
 def reasoning_binding() -> ReasoningBinding:
-    """How reasoning is bound to what stands before it."""
+    """How reasoning is bound to what comes before it."""
     from lutumpy.rules.bedrock.prefix import reasoning_binding as made  # a test server's, and rare
 
     return made()

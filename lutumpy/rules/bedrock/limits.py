@@ -1,6 +1,6 @@
 """Every number, name and format of Converse. No other module repeats one.
 
-Where a fact comes from stands in brackets: [service model] is botocore's description of
+Where a fact comes from is in brackets: [service model] is botocore's description of
 `bedrock-runtime`, [documentation] the Amazon Bedrock User Guide, [error text] what a recorded or
 reported refusal says, [recorded] what was accepted.
 """
@@ -38,7 +38,7 @@ SERVER_TOOL = "server_tool_use"
 MAX_CACHE_POINTS = 4
 """Cache points in tools, system and messages together: Claude's limit on its own API."""
 CACHE_TTLS = ("5m", "1h")
-"""How long what stands before a cache point may be kept [service model]."""
+"""How long what comes before a cache point may be kept [service model]."""
 RANGES: Mapping[str, tuple[float, float]] = {"temperature": (0, 1), "topP": (0, 1)}
 """Least and greatest value of each sampling parameter [service model]."""
 MIN_TOKENS = 1

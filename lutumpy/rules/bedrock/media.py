@@ -1,6 +1,6 @@
 """The rules of Converse about images, documents and films: which models are shown what.
 
-Sources: recorded refusals and acceptances, and a reported one. What stands at an address in S3
+Sources: recorded refusals and acceptances, and a reported one. What is at an address in S3
 isn't known here.
 """
 

@@ -49,7 +49,7 @@ PARAMETERS = (
     "projectIdentifier additionalModelRequestFields promptVariables "
     "additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig"
 ).split()
-"""The members of a request. The model stands in its path; a program hands it to the SDK as
+"""The members of a request. The model is in its path; a program hands it to the SDK as
 `modelId`."""
 _BESIDE = ("model", "stream")
 """What a caller who knows the path may put into the body for the rules."""
@@ -88,7 +88,7 @@ def check_request(body: Mapping[str, Any], *, compatible: bool = False) -> list[
     it raise.
 
     Args:
-        body: The request. Its model stands in the path, and is known here where the body has it
+        body: The request. Its model is in the path, and is known here where the body has it
             under `modelId`, as the SDK takes it, or under `model`.
         compatible: The host is another than Bedrock: what only Bedrock is known to refuse has
             certainty "some".

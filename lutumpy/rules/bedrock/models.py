@@ -69,7 +69,7 @@ def takes_films(model: str | None) -> bool | None:
 
 
 def takes_neighbours(model: str | None) -> bool | None:
-    """Whether two user messages may stand in a row: Titan and Nova took them [recorded]."""
+    """Whether two user messages may be in a row: Titan and Nova took them [recorded]."""
     maker = family(model)
     return None if maker is None else maker == "amazon"
 
@@ -102,7 +102,7 @@ def takes_cache_points(model: str | None) -> bool | None:
 
 
 def takes_cached_tools(model: str | None) -> bool | None:
-    """Whether a cache point may stand behind the tools: Claude takes it [recorded], Nova refuses
+    """Whether a cache point may come after the tools: Claude takes it [recorded], Nova refuses
     it [error text].
     """
     return is_claude(model)
@@ -134,7 +134,7 @@ def binds_reasoning(model: str | None) -> bool:
 
 
 def refuses_changed_prefix(model: str | None) -> Enforcement | None:
-    """Who is refused when what stands in front of signed reasoning has changed, or `None`."""
+    """Who is refused when what comes before signed reasoning has changed, or `None`."""
     return claude.refuses_changed_prefix(_bare(model))
 
 

@@ -28,7 +28,7 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
     Args:
         value: The block.
-        place: Where it is going to stand.
+        place: Where it is going to be.
     """
     keys = RESULT_KEYS if place == "result" else _MESSAGE_KEYS
     found = check_block(_WHERE, value, in_result=place == "result")
@@ -46,7 +46,7 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
 
 def _blobs_in(value: Any) -> Iterator[Any]:
-    """What stands under `bytes`, at any level; what a tool said as JSON is its own."""
+    """What is under `bytes`, at any level; what a tool said as JSON is its own."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key == "bytes":

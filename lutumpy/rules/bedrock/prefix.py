@@ -1,4 +1,4 @@
-"""What Converse binds a Claude's reasoning to: everything that stands before a block, digested.
+"""What Converse binds a Claude's reasoning to: everything that comes before a block, digested.
 
 The binding is Anthropic's [documentation], so `system`, the tools and each earlier block are bound,
 and points of the cache aren't. Other models at Bedrock bind nothing that is known.
@@ -35,7 +35,7 @@ def _binds(model: str | None) -> bool:
 
 
 def find_bound(body: Mapping[str, Any], answer: Any = None) -> list[BoundBlock]:
-    """The reasoning of a request in order, each block with the digest of what stands before it.
+    """The reasoning of a request in order, each block with the digest of what comes before it.
 
     Args:
         body: The request.

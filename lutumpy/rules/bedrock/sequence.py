@@ -27,7 +27,7 @@ __all__ = ["ASSISTANT_ONLY", "USER_ONLY", "check_sequence", "holds_calls"]
 
 ASSISTANT_ONLY = ("toolUse", "reasoningContent", "citationsContent")
 USER_ONLY = ("image", "document", "video", "audio", "searchResult", "guardContent")
-"""Which messages hold what [documentation]; results of the provider's own tools stand in the
+"""Which messages hold what [documentation]; results of the provider's own tools are in the
 model's."""
 
 _RETRY = "and try again."
@@ -290,7 +290,7 @@ _MODEL_SAYS = "The model returned the following errors: "
 
 
 def _check_reasoning(turns: list[Turn], model: str | None, thinking: str | None) -> list[Problem]:
-    """Reasoning is signed where its model signs, and stands before the calls that it led to."""
+    """Reasoning is signed where its model signs, and comes before the calls that it led to."""
     found: list[Problem] = []
     claude = is_claude(model)
     for message in turns:

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 KIND = "ValidationException"
-"""The type of a refusal, which stands in a header of the answer."""
+"""The type of a refusal, which is in a header of the answer."""
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|\Z)")
 

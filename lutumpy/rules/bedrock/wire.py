@@ -1,4 +1,4 @@
-"""Where calls and results stand in Converse."""
+"""Where calls and results are in Converse."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ WIRE = BlockWire(
     is_answered=_is_answered,
 )
 """Each message stands for itself: the API joins no neighbours. Results of the provider's own tools
-stand beside their calls, in the model's message.
+are beside their calls, in the model's message.
 """

@@ -1,6 +1,6 @@
 """Every number and format of generateContent. No other module repeats one.
 
-Where a fact comes from stands in brackets: [description] is the discovery document of Vertex AI,
+Where a fact comes from is in brackets: [description] is the discovery document of Vertex AI,
 [documentation] the pages around it, [error text] what a recorded or reported refusal says,
 [recorded] what was accepted.
 """
@@ -37,7 +37,7 @@ TOP_P = (0.0, 1.0)
 """The least and the greatest `topP` [description]."""
 
 FOREIGN_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
-"""What stands in the place of a signature on calls that Gemini did not make, in base64 because the
+"""What is in the place of a signature on calls that Gemini did not make, in base64 because the
 field is bytes [recorded: 10 accepted] [documentation]."""
 
 MEDIA_KINDS = ("image", "audio", "video", "text")

@@ -29,7 +29,7 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
     Args:
         value: The part.
-        place: Where it is going to stand.
+        place: Where it is going to be.
     """
     path = (0, "parts", 0)
     if place == "result":

@@ -30,7 +30,7 @@ _TYPES = "TYPE_UNSPECIFIED STRING NUMBER INTEGER BOOLEAN ARRAY OBJECT NULL".spli
 
 
 class _Place(NamedTuple):
-    """Where a schema stands: as the reader of the JSON counts, and as the check after it names."""
+    """Where a schema is: as the reader of the JSON counts, and as the check after it names."""
 
     counted: str
     named: str

@@ -1,7 +1,7 @@
 """The rules about declared functions and the tools of the provider beside them."""
 
-# Functions stand in an entry of `tools`, all in one, and the provider's own tools each in an entry
-# under its name: {"functionDeclarations": [...]}, {"googleSearch": {}}. A lone entry may stand in
+# Functions are in an entry of `tools`, all in one, and the provider's own tools each in an entry
+# under its name: {"functionDeclarations": [...]}, {"googleSearch": {}}. A lone entry may be in
 # place of the list [recorded].
 
 from __future__ import annotations

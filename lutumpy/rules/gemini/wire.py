@@ -1,4 +1,4 @@
-"""Where calls and results stand in generateContent."""
+"""Where calls and results are in generateContent."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def wrong_value(rule: str, path: Path, kind: str, value: Any) -> Problem:
         rule: Id of the rule.
         path: The place.
         kind: What the field holds, as `TYPE_STRING`; the name of a type for an object.
-        value: What stands there.
+        value: What is there.
     """
     where = spelled(path)
     if is_array(value):

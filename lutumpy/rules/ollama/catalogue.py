@@ -4,7 +4,7 @@ What mends a breach of one is in `doctor/ollama/stages.py`, under the same id.
 """
 
 # The server on one's own machine refuses little: what its JSON reader can't put into its fields.
-# How calls and results stand is left to the template of the model. The models in Ollama's cloud are
+# How calls and results are is left to the template of the model. The models in Ollama's cloud are
 # stricter: they refuse results without calls and calls without results ("Invalid tool usage:
 # mismatch between tool calls and tool results", "Unexpected tool call id ... in tool results", both
 # reported). So these rules hold for some models.

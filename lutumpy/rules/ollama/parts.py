@@ -1,6 +1,6 @@
 """What a program may write for this API alone.
 
-A message has no parts here: its content is one text, and images stand beside it. So such a part is
+A message has no parts here: its content is one text, and images are beside it. So such a part is
 an object of further fields of the message, as `{"images": ["..."]}`; those that the adapter writes
 itself can't be among them.
 """
@@ -25,7 +25,7 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
     Args:
         value: The part.
-        place: Where it is going to stand; there is no difference.
+        place: Where it is going to be; there is no difference.
     """
     where = "messages[0]"
     wrong = [key for key in _WRITTEN if key in value]

@@ -1,4 +1,4 @@
-"""Which results of a history answer which calls, and what stands where it shouldn't."""
+"""Which results of a history answer which calls, and what is where it shouldn't be."""
 
 # What is hard: calls needn't have ids, and results needn't name them. Older servers give no ids,
 # newer ones do; many programs send `tool_name` alone. So a result belongs to a call of the message

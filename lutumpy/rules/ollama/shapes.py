@@ -20,7 +20,7 @@ def wrong_type(rule: str, where: str, value: Any, expected: str) -> Problem:
         rule: The rule's id.
         where: Its place, as `messages[0].content`.
         value: The value.
-        expected: The Go type that stands there.
+        expected: The Go type that is there.
     """
     field = _INDEX.sub("", where)
     message = (

@@ -1,10 +1,10 @@
 """Every number and format that Chat Completions and Responses share. No other module repeats one.
 
-What only one of the two has stands in `chat/limits.py` and `responses/limits.py`. The formats that
+What only one of the two has is in `chat/limits.py` and `responses/limits.py`. The formats that
 strict mode takes belong to the strict form itself: `rules.strict.OPENAI_STRICT.formats`.
 `tests/rules/test_openai_limits.py` fails when another module spells one of these facts again.
 
-Where a fact comes from stands in brackets: [API description] is OpenAI's OpenAPI document, [SDK]
+Where a fact comes from is in brackets: [API description] is OpenAI's OpenAPI document, [SDK]
 its Python package, [guide] its documentation, [recorded], [probed] and [reported] are answers of
 OpenAI: those in recordings, to trial requests, and in what users report.
 """

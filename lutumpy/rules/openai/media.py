@@ -5,8 +5,8 @@ refusals of sound, and answers that users report (openai-dotnet#613, trpc-agent-
 litellm#6120, gptpdf#6, opencode#5704).
 """
 
-# The rules look at what stands in a request; the adapters ask the same functions before they put
-# anything there, and write a text in place of what the API doesn't take. What stands behind an
+# The rules look at what is in a request; the adapters ask the same functions before they put
+# anything there, and write a text in place of what the API doesn't take. What comes after an
 # address is not known here, except for how the address ends.
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lutumpy.rules.openai.responses.limits import FILE_TYPES as RESPONSES_FILE_T
 from lutumpy.rules.openai.shapes import wrong_value
 from lutumpy.rules.problem import Certainty, Problem
 
-# The name of the media type and the first bytes of the data stand in this many characters.
+# The name of the media type and the first bytes of the data are in this many characters.
 _HEAD = 300
 
 

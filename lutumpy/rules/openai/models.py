@@ -119,7 +119,7 @@ def takes_configuration_update(model: str | None, host: str | None = HOST) -> bo
 
 
 def takes_instructions_per_turn(model: str | None, host: str | None = HOST) -> bool:
-    """Whether `instructions` stand behind the input, for one turn: GPT-6.2 on [DOC]. Before, they
+    """Whether `instructions` come after the input, for one turn: GPT-6.2 on [DOC]. Before, they
     are a part of the beginning. Arguments as for `takes_additional_tools`.
     """
     return host == HOST and _is_from(model, INSTRUCTIONS_PER_TURN_FROM)

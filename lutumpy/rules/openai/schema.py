@@ -3,7 +3,7 @@
 Sources: OpenAI's guide to structured outputs, and the refusals that users report; see each rule.
 """
 
-# Two laws stand here. Every function's parameters are an object schema without combinators at the
+# Two laws are here. Every function's parameters are an object schema without combinators at the
 # root. A strict function's parameters are a subset of JSON Schema besides: closed objects, required
 # properties, few keywords, and limits of size (`rules.openai.limits`).
 

@@ -46,7 +46,7 @@ class Cassette:
             model says of it is written all the same.
 
     No header of a request is written, and of an answer only a few. The keys that a request sends in
-    headers or query, and those in the environment, are masked wherever they stand, and so is what
+    headers or query, and those in the environment, are masked wherever they are, and so is what
     looks like a key of a known maker. A file that would still hold a key isn't written.
 
     Raises:

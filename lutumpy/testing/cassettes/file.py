@@ -84,7 +84,7 @@ class Exchange:
 
 def place_of(url: str) -> str:
     """Path and query of an address, as far as they say what is asked for. Of the APIs that are
-    known, what stands before their own paths, and the query, goes by the host and the SDK.
+    known, what comes before their own paths, and the query, goes by the host and the SDK.
     """
     path = urlsplit(url).path
     rules: Mapping[Api, ApiRules] = by_name("rules")

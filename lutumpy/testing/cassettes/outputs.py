@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["LEFT_OUT", "without_outputs"]
 
 LEFT_OUT = "[left out]"
-"""What stands in place of an output."""
+"""What is in place of an output."""
 
 # How APIs write the result of a call: what tells that an object is one or holds one, and where the
 # output is in it, with what every API takes in its place.

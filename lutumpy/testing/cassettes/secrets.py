@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit
 __all__ = ["KEPT_HEADERS", "MASK", "SECRET_NAME", "Secrets"]
 
 MASK = "[redacted]"
-"""What stands in place of a secret."""
+"""What is in place of a secret."""
 
 KEPT_HEADERS: frozenset[str] = frozenset(
     "content-type request-id retry-after retry-after-ms x-amzn-errortype x-amzn-requestid "

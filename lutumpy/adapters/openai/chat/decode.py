@@ -72,7 +72,7 @@ def decode_chat(
     Args:
         reply: The reply.
         request_id: The provider's id of the request, where known.
-        is_history: The message is from a history, where its answered calls stand in `tool_calls`.
+        is_history: The message is from a history, where its answered calls are in `tool_calls`.
     """
     choices = reply.get("choices")
     choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}

@@ -145,7 +145,7 @@ class ChatEncoder(HistoryEncoder):
     def _put_or_hold(self, message: dict[str, Any], calls: Sequence[CallBlock]) -> None:
         """Send an assistant's message, or hold it until its results come, if it has too many calls.
 
-        One with calls that nothing answers can't be divided: no result would stand after them.
+        One with calls that nothing answers can't be divided: no result would come after them.
         """
         answered = [call for call in calls if call.answerable]
         if len(answered) > MAX_CALLS and len(answered) == len(message.get("tool_calls") or ()):
@@ -155,7 +155,7 @@ class ChatEncoder(HistoryEncoder):
 
     def _put_original(self, entries: tuple[bytes, ...]) -> None:
         if self._held is not None:
-            # The results are of a history too, so they stand where they stood.
+            # The results are of a history too, so they stay where they were.
             self._put(self._held)
             self._held = None
         if self._own_limit < sys.maxsize:
@@ -187,7 +187,7 @@ class ChatEncoder(HistoryEncoder):
         """Nothing: no reasoning of this API is bound to anything."""
 
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
-        """Nothing is bound here to what stands before it."""
+        """Nothing is bound here to what comes before it."""
 
     def _without_reasoning(self, entries: tuple[bytes, ...]) -> tuple[bytes, ...]:
         found: list[bytes] = []

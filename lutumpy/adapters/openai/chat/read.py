@@ -1,6 +1,6 @@
 """A history of Chat Completions as a transcript; every message also goes back as it was read."""
 
-# The results of a turn stand right after it, each named by the id of its call. So one turn at a
+# The results of a turn come right after it, each named by the id of its call. So one turn at a
 # time is open, and waits for results:
 #
 #   message                | a turn is open                          | no turn is open

@@ -51,7 +51,7 @@ __all__ = ["ChatStreamDecoder"]
 
 # Fields of a message whose texts arrive as deltas. Other texts (a signature, a format) come whole.
 _GROWING = frozenset({"reasoning", "reasoning_content", "reasoning_text", "refusal", "thinking"})
-# Where readable reasoning may stand, in the order in which `decode_chat` looks for it.
+# Where readable reasoning may be, in the order in which `decode_chat` looks for it.
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 _GROWING_IN_DETAILS = frozenset({"summary", "text"})
 _GROWING_IN_AUDIO = frozenset({"data", "transcript"})
@@ -233,7 +233,7 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
                 self._report_other_calls(is_cut, out)
 
     def _take_delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
-        # The readable reasoning in this delta, by the field that it stands in.
+        # The readable reasoning in this delta, by the field that it is in.
         reasoning: dict[str, str] = {}
         before = len(out)
         for name, value in delta.items():
@@ -315,7 +315,7 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
             self._function_call.add_field(name, value)
 
     def _may_hold_calls(self) -> bool:
-        """Whether calls may stand elsewhere in the message than in `tool_calls`."""
+        """Whether calls may be elsewhere in the message than in `tool_calls`."""
         return bool(self._lists) or self._content.has_other_parts or self._message.has_objects
 
     def _report_other_calls(self, is_cut: bool, out: list[Delta]) -> None:
@@ -332,7 +332,7 @@ class ChatStreamDecoder(OpenAIStreamDecoder):
 
 # The two functions below find the event that a long call consists of, thousands of times: a chunk
 # whose only content is an index and some arguments. They look at every place where something else
-# could stand, and they do it without building an object. Unpacking `(choice,) = ...` raises when
+# could be, and they do it without building an object. Unpacking `(choice,) = ...` raises when
 # there is more than one value; the caller takes any exception for "something else".
 
 

@@ -38,7 +38,7 @@ class Carriers(NamedTuple):
         tools: Items that bring tools; and the choice of a request may name some of its tools.
         names_brought: That choice may name brought tools, too.
         updates: Items that set the effort and the output format.
-        instructions: `instructions` stand behind the input, for one turn.
+        instructions: `instructions` come after the input, for one turn.
         binds: Its reasoning is bound to what was sent before.
         open_calls: Calls of tools that say `async` may stay open.
     """

@@ -1,7 +1,7 @@
 """A Responses reply as an `AssistantTurn`."""
 
 # Nothing in a reply makes this raise. `OutputReading` takes the output items one after another, as
-# they come in a stream or stand in a whole reply or in a history. It gives blocks and calls, the
+# they come in a stream or are in a whole reply or in a history. It gives blocks and calls, the
 # items as they go back in an input, and a residue that is kept and never sent. Items are kept as
 # they came, and repaired only where OpenAI would refuse them in an input.
 #

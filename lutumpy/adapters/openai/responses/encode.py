@@ -165,7 +165,7 @@ class ResponsesEncoder(HistoryEncoder):
         is_system = message.role in ("system", "developer") and message.verbatim is None
         if not self._carriers.instructions or not is_system:
             return False
-        # It is among the request's `instructions`, which stand behind the input.
+        # It is among the request's `instructions`, which come after the input.
         texts = [part.text for part in message.parts if isinstance(part, TextPart)]
         self.state.reminders += texts
         return True

@@ -46,7 +46,7 @@ def output_item(result: ResultBlock, call_id: str, kind: str) -> dict[str, Any]:
     failed = result.status not in ("ok", "promised")
     text = cut_output(result.text)
     if kind == "mcp_approval_request":
-        # Only the one text that approves a call approves it; whatever else stands here, as the
+        # Only the one text that approves a call approves it; whatever else is here, as the
         # library's own answer to a call that nobody was asked about, refuses it.
         answer: dict[str, Any] = {
             "type": "mcp_approval_response",

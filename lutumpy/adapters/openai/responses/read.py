@@ -1,6 +1,6 @@
 """A history of Responses as a transcript; every item also goes back as it was read."""
 
-# This API has no turns, and an output may stand anywhere after its call. So turns have to be found:
+# This API has no turns, and an output may be anywhere after its call. So turns have to be found:
 # a turn is a run of items that a model made. While a call of it waits for an output, the turn is
 # open, and all that comes belongs to it:
 #
@@ -10,12 +10,12 @@
 #   the output of a call    | answers a call of it      | refused, unless the     | as on the left
 #                           |                           | server holds the call   |
 #   a message               | is kept inside the turn,  | ends it                 | a message
-#                           | and stands after it       |                         |
+#                           | and comes after it        |                         |
 #
 # A call with `async: true` needs no output: the turn doesn't wait for one. Where none has come by
 # its end, the call is open, and its output is a late result wherever it stands.
 #
-# Outputs of calls that the server holds (`server_held_prefix`) and that stand side by side become
+# Outputs of calls that the server holds (`server_held_prefix`) and that are side by side become
 # the results of a turn that is made up for them.
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _OpenTurn:
         self._own = len(self._entries)
 
     def keep(self, entry: Entry) -> None:
-        """Add another item, which goes back where it stood."""
+        """Add another item, which goes back where it was."""
         self._entries.append(entry)
 
     def answer(self, entry: Entry, call_id: str, kinds: tuple[str, ...]) -> bool:

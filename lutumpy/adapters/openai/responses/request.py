@@ -312,7 +312,7 @@ def _bound_beginning(tools: Mapping[str, bytes], extra: Mapping[str, Any] | None
 
 
 def _instructions(encoder: ResponsesEncoder) -> bytes:
-    """The `instructions` of a request where they stand behind the input: what is for this turn
+    """The `instructions` of a request where they come after the input: what is for this turn
     alone is among them.
     """
     texts = encoder.state.reminders

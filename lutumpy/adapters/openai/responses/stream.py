@@ -370,7 +370,7 @@ def _report_text(
     elif part == "refusal":
         out.append(RefusalDelta(delta))
     elif part == "summary_text":
-        # Between the parts of a summary stands what the decoder of whole replies joins them with.
+        # Between the parts of a summary is what the decoder of whole replies joins them with.
         out.append(ReasoningDelta(f"\n\n{delta}" if is_further else delta))
     elif not entry.has_text("summary_text"):
         out.append(ReasoningDelta(delta))

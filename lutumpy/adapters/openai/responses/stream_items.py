@@ -3,7 +3,7 @@
 # Two things are hard. Hosts identify items in different ways: some give all items one index, others
 # change an item's id on the way. So the id is looked up first, and then the index.
 #
-# And a call has an index in the finished turn that depends on what stands before it: a call that
+# And a call has an index in the finished turn that depends on what comes before it: a call that
 # the provider may have run itself counts only if the reply has no output of it. Until that is
 # known, the calls after it have no index:
 #

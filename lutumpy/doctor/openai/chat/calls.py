@@ -28,7 +28,7 @@ def split_calls(editor: Editor, problem: Problem) -> None:
     if not isinstance(calls, list) or len(calls) <= MAX_CALLS:
         return
     behind = end_of_results(editor, int(path[0]) + 1)
-    # Each group keeps its order, so results that stood in order still do.
+    # Each group keeps its order, so results that were in order still are.
     groups = [calls[start : start + MAX_CALLS] for start in range(0, len(calls), MAX_CALLS)]
     editor.put(path, groups[0])
     for group in groups[1:]:

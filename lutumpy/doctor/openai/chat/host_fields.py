@@ -64,7 +64,7 @@ def add_host_reasoning(editor: Editor, problem: Problem) -> None:
 def drop_sealed(editor: Editor, problem: Problem) -> None:
     """What another model has sealed."""
     path = problem.path
-    # The seal stands in the field that is left out as a whole.
+    # The seal is in the field that is left out as a whole.
     length = 4 if path[1:2] == ("tool_calls",) else 2
     holder: Any = editor.get(path[: length - 1])
     if path[length - 1] in holder:  # it may hold several seals

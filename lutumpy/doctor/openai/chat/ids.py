@@ -1,7 +1,7 @@
 """Repairs of Chat Completions: ids of calls, in the call and in its result alike."""
 
 # the call's id              what tells its results
-# one call has it            the id, wherever the results stand
+# one call has it            the id, wherever the results are
 # several calls have it      the id, in the results right after the message
 # missing                    the place: as many nameless calls as nameless results there
 

@@ -42,7 +42,7 @@ def mend_pairing(editor: Editor, problems: list[Problem]) -> None:
 
 
 def _drop_twin(editor: Editor, problem: Problem) -> bool:
-    """Drop a message with open calls that stands there again right after: the results are its."""
+    """Drop a message with open calls that is there again right after: the results are its."""
     path = problem.path[:1]
     message, after = editor.get(path), editor.get((int(path[0]) + 1,))
     if not isinstance(message, dict) or not json_values.equal(message, after):

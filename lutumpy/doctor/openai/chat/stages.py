@@ -1,6 +1,6 @@
 """What mends a history of Chat Completions: the doctor's table of its rules.
 
-What the rules require, and how sure a refusal is, stands in `rules/openai/chat/catalogue.py`.
+What the rules require, and how sure a refusal is, is in `rules/openai/chat/catalogue.py`.
 """
 
 from __future__ import annotations

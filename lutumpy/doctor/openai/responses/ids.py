@@ -11,7 +11,7 @@
 #     whatever             missing, no pairing  the output is left out
 #
 # Places pair only when there are as many nameless outputs as calls without an output, and each
-# output stands after its call.
+# output comes after its call.
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _find_unanswered(editor: Editor, outputs: Sequence[int]) -> list[int]:
 
 def _pair_by_place(calls: Sequence[int], outputs: Sequence[int]) -> dict[int, int]:
     """The output of each call, in their order; nothing when their places don't tell."""
-    # In every recording outputs stand in the order of their calls [83 recorded].
+    # In every recording outputs are in the order of their calls [83 recorded].
     if len(calls) != len(outputs):
         return {}
     pairs = dict(zip(calls, outputs, strict=True))

@@ -1,4 +1,4 @@
-"""Repairs of Responses that work better than what stands: cut-off calls, parallel calls apart."""
+"""Repairs of Responses that only make it work better: cut-off calls, parallel calls apart."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Repairs of Responses: each output after its call."""
 
-# What is hard: outputs needn't stand right behind their calls, parallel calls stand side by side
+# What is hard: outputs needn't come right after their calls, parallel calls are side by side
 # with all outputs after them, and the call of an output may be at the server. So each open call
 # gets a slot, worked out for all calls in one walk before anything moves:
 #
 #     user   call a   call b   output b   user          open: a
 #                                       ^
-#     the slot of a stands behind the model's items and behind the outputs of earlier calls;
+#     the slot of a comes after the model's items and behind the outputs of earlier calls;
 #     here none is earlier, so it is right before `output b`
 #
-# A call is answered by the nearest output that answers nothing else: one that stands before it,
+# A call is answered by the nearest output that answers nothing else: one that comes before it,
 # or one of another kind that can be given its kind. If there is none, the call is closed as
 # interrupted.
 
@@ -54,7 +54,7 @@ def mend_outputs(editor: Editor, problems: list[Problem]) -> None:
 
 
 def _find_early_outputs(editor: Editor) -> set[int]:
-    """Outputs that stand before every call of their id.
+    """Outputs that come before every call of their id.
 
     The server may hold another call, but no two calls have one id.
     """

@@ -70,7 +70,7 @@ class ReasoningTies:
     def __init__(self) -> None:
         # By the index of an item that of the reasoning that led to it, at the start of the pass.
         self._led_by: dict[int, int] = {}
-        self._tied: dict[int, int] = {}  # how many reasoning items stand in a row before it
+        self._tied: dict[int, int] = {}  # how many reasoning items are in a row before it
         self._reasoning: set[int] = set()
 
     def find(self, entries: Sequence[Any]) -> None:

@@ -101,7 +101,7 @@ class ResponsesSpelling(Spelling):
         return {"type": "output_text" if by_model else "input_text", "text": text}
 
     def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:
-        """Calls and results are items of their own; what stands between them is a message."""
+        """Calls and results are items of their own; what is between them is a message."""
         found: list[Json] = []
         between: list[Piece] = []
         for piece in pieces:

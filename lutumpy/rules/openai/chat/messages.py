@@ -356,7 +356,7 @@ def _check_tool_call_id(where: str, value: Any) -> list[Problem]:
 # ----------------------------------------------------------------- pairing
 
 
-# Results stand right after the message whose calls they answer. So the check moves through the
+# Results come right after the message whose calls they answer. So the check moves through the
 # messages with one window, which holds the calls that results may answer here:
 #
 #   message               | window closed               | window open (calls wait)

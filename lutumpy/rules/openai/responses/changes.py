@@ -74,7 +74,7 @@ def _check_update(where: str, item: Mapping[str, Any]) -> list[Problem]:
 
 
 def check_changes(body: Mapping[str, Any]) -> list[Problem]:
-    """The problems of the changes of a whole request: what its model takes, and what may not stand
+    """The problems of the changes of a whole request: what its model takes, and what may not are
     beside an update of the configuration. From GPT-6 on, and neither with truncation nor with
     compaction [documentation]. A tool of a name that there is already was taken [recorded twice].
     """

@@ -304,7 +304,7 @@ def _check_keys(where: str, kind: str, item: Mapping[str, Any]) -> list[Problem]
     found: list[Problem] = []
     for key in item:
         if key not in known:
-            # A position is read as steps: a key with a dot or a bracket stands in the text only.
+            # A position is read as steps: a key with a dot or a bracket is in the text only.
             position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
             certainty: Certainty = "refused" if is_ours or key in OF_CHAT else "some"
             problem = unknown("responses.item_keys", f"{where}.{key}", certainty)

@@ -71,7 +71,7 @@ SIGNS = Signs(
         r"mcp_\w+",
     ),
     part_types=one_of("input_text output_text input_image input_file summary_text"),
-    # Items have types of their own, and a message may stand among them as Chat spells it.
+    # Items have types of their own, and a message may be among them as Chat spells it.
     outweighs=True,
     answers=({"object": "response", "output": object},),
     events=({"type": re.compile(r"response\.")},),
@@ -95,7 +95,7 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
 
 
 def reasoning_binding() -> ReasoningBinding:
-    """How reasoning is bound to what stands before it."""
+    """How reasoning is bound to what comes before it."""
     from lutumpy.rules.openai.responses.prefix import (
         reasoning_binding as made,  # a test server's, and rare
     )
@@ -104,7 +104,7 @@ def reasoning_binding() -> ReasoningBinding:
 
 
 def caches_system(model: Any) -> bool:
-    """Whether `instructions` stand at the beginning of what a model reads; later ones read them
+    """Whether `instructions` are at the beginning of what a model reads; later ones read them
     behind the input.
     """
     return not takes_instructions_per_turn(model if isinstance(model, str) else None)

@@ -1,9 +1,9 @@
-"""What Responses binds reasoning to, from GPT-6.2 on: everything that stands before an item of it.
+"""What Responses binds reasoning to, from GPT-6.2 on: everything that comes before an item of it.
 
 Sources: the vendor's pages "Keep the prefix unchanged" and "Using GPT-6.2", and the types of its
 SDK (3.54). Bound are `tools`, `text.format` and each earlier item of the input. Not bound are
-`instructions`, which stand behind the input there, any other parameter, and the `id` and `status`
-that the API puts on items. What stands before a compaction of the API's own isn't bound any more.
+`instructions`, which come after the input there, any other parameter, and the `id` and `status`
+that the API puts on items. What comes before a compaction of the API's own isn't bound any more.
 Whether a text equals its one part isn't established: here they differ, the careful side.
 """
 
@@ -34,7 +34,7 @@ def _refuses(model: str | None) -> None:
 
 
 def find_bound(body: Mapping[str, Any], answer: Any = None) -> list[BoundBlock]:
-    """The reasoning of a request in order, each item with the digest of what stands before it.
+    """The reasoning of a request in order, each item with the digest of what comes before it.
 
     Args:
         body: The request, with all that the API holds before its input.

@@ -3,8 +3,8 @@
 Sources: recorded exchanges, and the refusals that users report.
 """
 
-# Unlike Chat Completions, this API wants no output right after its call: an output may stand
-# anywhere later. Reasoning is bound more tightly: it stands right before the item that it led to,
+# Unlike Chat Completions, this API wants no output right after its call: an output may be
+# anywhere later. Reasoning is bound more tightly: it comes right before the item that it led to,
 # and the server remembers by their ids which two belong together.
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_sequence(
     Args:
         entries: The request's `input`, of any type.
         server_held_prefix: The server holds the start of the conversation, with calls whose outputs
-            stand here.
+            are here.
         required_reasoning: For an item's id, the id of the reasoning item that has to precede it.
     """
     if isinstance(entries, str):
@@ -82,7 +82,7 @@ def _check_item_ids(entries: Any) -> list[Problem]:
 
 
 def _check_reasoning_followed(entries: Any) -> list[Problem]:
-    """A reasoning item stands before the item that it led to; a message has its id.
+    """A reasoning item comes before the item that it led to; a message has its id.
 
     Recorded: refusals, and 92 accepted requests that send reasoning back like this.
     """
@@ -111,7 +111,7 @@ def _check_reasoning_followed(entries: Any) -> list[Problem]:
 
 
 def _check_reasoning_present(entries: Any, required: Mapping[str, str]) -> list[Problem]:
-    """An item that is sent back with its id stands after the reasoning that led to it."""
+    """An item that is sent back with its id comes after the reasoning that led to it."""
     found: list[Problem] = []
     seen: set[str] = set()
     for index, kind, item in _typed_items(entries):
@@ -149,7 +149,7 @@ def _check_pairing(entries: Any, server_held_prefix: bool) -> list[Problem]:
     calls: dict[str, list[_Call]] = {}
     # The type and the id of every output so far.
     outputs: set[tuple[str, str]] = set()
-    # The calls since the last output, by id, and whether another item stands after them.
+    # The calls since the last output, by id, and whether another item comes after them.
     waiting: dict[str, _Call] = {}
     between = False
     for index, kind, item in _typed_items(entries):

@@ -155,7 +155,7 @@ def _check_function_keys(where: str, tool: Mapping[str, Any]) -> list[Problem]:
 def check_deferred(body: Mapping[str, Any]) -> list[Problem]:
     """Deferred functions need a tool search beside them [reported: pydantic/pydantic-ai#5938].
 
-    With a stored prompt (`prompt`), the search may stand among its tools.
+    With a stored prompt (`prompt`), the search may be among its tools.
     """
     brought = [
         item
@@ -276,7 +276,7 @@ def _check_chosen(
 def _known_tools(body: Mapping[str, Any]) -> tuple[frozenset[str], bool]:
     """The names of all tools in the request, and whether there is any tool.
 
-    Tools stand in `tools`, in namespaces there, and in input items that bring more of them.
+    Tools are in `tools`, in namespaces there, and in input items that bring more of them.
     """
     objects = [item for item in items(body.get("input")) if isinstance(item, Mapping)]
     lists = [items(holder.get("tools")) for holder in (body, *objects)]

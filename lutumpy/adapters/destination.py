@@ -88,9 +88,9 @@ def destination_of(
     if host is None and model is None and facts is None:
         return ANYWHERE
     known = facts_of(host)
-    given = known if facts is None else facts
+    chosen = known if facts is None else facts
     key = f":{host or ''}:{model or ''}"
-    return Destination(host, model, given, key if given is known else f"{key}:{given!r}")
+    return Destination(host, model, chosen, key if chosen is known else f"{key}:{chosen!r}")
 
 
 def tell_left_out(destination: Destination, turn: int, what: str, why: str) -> tuple[int, str, str]:

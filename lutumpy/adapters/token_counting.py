@@ -113,8 +113,8 @@ class TokenCounting:
         model: Any = self
         record: RequestRecord = model.new_record()
         offered = None if offer is None else checked_offer(offer)
-        given = TurnOptions() if options is None else options
-        fields = model._request(checked_transcript(transcript), offered, given, record)
+        turn_options = TurnOptions() if options is None else options
+        fields = model._request(checked_transcript(transcript), offered, turn_options, record)
         return fields, record.headers
 
     def _find_stored(self, response_id: str) -> str:

@@ -77,7 +77,7 @@ def find_tools(
 
 def list_server(output: Output, address: str, headers: list[str] | None) -> FoundTools:
     """The tools of the server at this address; ends the command where it can't be reached."""
-    given = dict(_read_header(header) for header in headers or ())
+    sent = dict(_read_header(header) for header in headers or ())
     try:
         import anyio
 
@@ -86,7 +86,7 @@ def list_server(output: Output, address: str, headers: list[str] | None) -> Foun
         raise report_failure(output, str(error)) from error
 
     async def list_tools() -> FoundTools:
-        async with McpTools(read_address(address), name=address, headers=given or None) as server:
+        async with McpTools(read_address(address), name=address, headers=sent or None) as server:
             return FoundTools(
                 server.address or address,
                 server.toolset,

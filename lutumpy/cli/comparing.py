@@ -99,9 +99,9 @@ def compared(
             cause = f"it is for {entry.api}, and --before {before.file} for {before.api}"
             yield Unreadable(entry.place.file, entry.place.line, None, cause)
         else:
-            said_by = None
+            turn_origin = None
             if origin is not None or origin_model is not None:
                 host = None if origin is None else host_name(origin)
-                said_by = TurnOrigin(entry.api, host, origin_model)
+                turn_origin = TurnOrigin(entry.api, host, origin_model)
             body = None if before is None else before.body
-            yield replace(entry, before=body, origin=said_by)
+            yield replace(entry, before=body, origin=turn_origin)

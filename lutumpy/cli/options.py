@@ -26,7 +26,7 @@ and taken all the same.
 """
 
 
-def check_api(given: Any) -> Any:
+def check_api(value: Any) -> Any:
     """What `--api` or `--to` was given: a name, several names, or `None`; the table is asked each
     time.
 
@@ -34,10 +34,10 @@ def check_api(given: Any) -> Any:
         typer.BadParameter: there is no such API.
     """
     known = api_names()
-    for name in [given] if isinstance(given, str) else given or []:
+    for name in [value] if isinstance(value, str) else value or []:
         if name not in known:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, known))}.")
-    return given
+    return value
 
 
 Files = Annotated[

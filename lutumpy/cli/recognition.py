@@ -290,11 +290,11 @@ def _recognise(
     for api, rules in built_in.items():
         taken |= list_signs(built_in, api)
         taken |= {("parameter", key) for key in getattr(rules, "PARAMETERS", ())}
-    told = {api: list_signs(added, api) for api in others}
-    chosen = [api for api in others if told[api] - taken]
+    signs_of = {api: list_signs(added, api) for api in others}
+    chosen = [api for api in others if signs_of[api] - taken]
     if not chosen:
         return found
-    shared = set().union(*[told[api] for api in chosen])
+    shared = set().union(*[signs_of[api] for api in chosen])
     rivals = [api for api in found if list_signs(built_in, api) - shared - _COMMON]
     if not rivals:
         return tuple(chosen)

@@ -257,14 +257,14 @@ def decide(
     decision has another form.
     """
     output = Output(as_json=as_json)
-    made = _make_decision(decision, given_input, output_value, reason)
+    verdict = _make_decision(decision, given_input, output_value, reason)
 
     async def take(opened: OperatorStore) -> bool:
         plans = await opened.held(scope=scope)
         wanted = plan.removeprefix("sha256:")
         for each in plans:
             if each.digest.removeprefix("sha256:").startswith(wanted):
-                return await opened.decide(scope, each.digest, {call: made}, by=by)
+                return await opened.decide(scope, each.digest, {call: verdict}, by=by)
         # What was decided wholly doesn't wait any more.
         for entry in await opened.inbox(scope):
             if entry.kind == "decision" and entry.value["call_id"] == call:
@@ -273,7 +273,7 @@ def decide(
 
     taken = with_store(output, store, take)
     if as_json:
-        output.record("decided", scope=scope, call_id=call, taken=taken, **made)
+        output.record("decided", scope=scope, call_id=call, taken=taken, **verdict)
     elif taken:
         output.print(f"{call} of {scope}: {decision}, by {by}")
     else:

@@ -263,9 +263,9 @@ def _print_document(output: Output, document: Document, *, full: bool, cost: boo
             output.print(_problem_line(problem, ""))
     if cost:
         dollars = cost_in_dollars(document)
-        told = "not known" if dollars is None else f"{dollars.normalize():f} dollars"
+        amount = "not known" if dollars is None else f"{dollars.normalize():f} dollars"
         output.print("")
-        output.print(styled(("cost  ", "dim"), told))
+        output.print(styled(("cost  ", "dim"), amount))
     output.print("")
 
 

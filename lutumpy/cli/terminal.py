@@ -147,10 +147,10 @@ def _size_from_environment(name: str, fewest: int, usual: int) -> int | None:
     rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number
     to Python.
     """
-    given = os.environ.get(name)
-    if given is None:
+    text = os.environ.get(name)
+    if text is None:
         return None
-    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else 0
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0
     return number if number >= fewest else usual
 
 

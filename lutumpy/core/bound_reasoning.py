@@ -42,18 +42,18 @@ class SignedTurn:
         is_told: Whether the record of a later turn says so.
     """
 
-    __slots__ = ("entry", "is_left_out", "is_told", "prefix", "turn")
+    __slots__ = ("entry", "is_left_out", "is_reported", "prefix", "turn")
 
     def __init__(self, entry: int, turn: int, prefix: str | None, is_left_out: bool) -> None:
         self.entry: int = entry
         self.turn: int = turn
         self.prefix: str | None = prefix
         self.is_left_out: bool = is_left_out
-        self.is_told: bool = False
+        self.is_reported: bool = False
 
     def copy(self) -> SignedTurn:
         twin = SignedTurn(self.entry, self.turn, self.prefix, self.is_left_out)
-        twin.is_told = self.is_told
+        twin.is_reported = self.is_reported
         return twin
 
 
@@ -153,7 +153,7 @@ class BoundReasoning:
         """
         chosen = self.signed[len(self.signed) - count :] if count else []
         for turn in chosen:
-            turn.is_told = True
+            turn.is_reported = True
         found = [turn for turn in chosen if not turn.is_left_out]
         for turn in found:
             turn.is_left_out = True
@@ -169,7 +169,7 @@ class BoundReasoning:
         for count, turn in enumerate(reversed(self.signed), 1):
             if not turn.is_left_out:
                 break
-            if not turn.is_told:
+            if not turn.is_reported:
                 found.insert(0, turn)
                 among = count
         return found, among

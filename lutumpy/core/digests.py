@@ -68,9 +68,9 @@ def _content(item: Item) -> bytes:
     if isinstance(item, Message):
         if item.late is not None:
             late = item.late
-            told = [late.result.call_id, late.result.status, late.reason]
+            fields = [late.result.call_id, late.result.status, late.reason]
             parts = [_part_content(part) for part in item.parts]
-            return b"late " + json_values.encode([*told, parts])
+            return b"late " + json_values.encode([*fields, parts])
         return b"message " + json_values.encode(
             [item.role, [_part_content(part) for part in item.parts]]
         )

@@ -197,7 +197,7 @@ def _dump_verbatim(item: Item) -> dict[str, Any]:
     if verbatim.settings:
         from lutumpy.core.dump_settings import dump_settings
 
-        dumped["settings"] = [[place, dump_settings(said)] for place, said in verbatim.settings]
+        dumped["settings"] = [[place, dump_settings(step)] for place, step in verbatim.settings]
     return {"verbatim": dumped}
 
 

@@ -108,8 +108,8 @@ def _field_problem(part: TextPart | ImagePart | FilePart) -> str | None:
     if (part.data is None) == (part.url is None):
         return "needs either data or url"
     if part.data is not None and not isinstance(part.data, (bytes, bytearray)):
-        given = _type_name(part.data)
-        return f"has {given} as its data, which is bytes (of the file itself, not base64)"
+        found = _type_name(part.data)
+        return f"has {found} as its data, which is bytes (of the file itself, not base64)"
     if part.data is not None and not (isinstance(part.media_type, str) and part.media_type):
         return "has data and no media_type, such as 'image/png'"
     named = {"url": part.url, "media_type": part.media_type}

@@ -210,9 +210,9 @@ def header_of(
         failed: Whether the call failed.
         made_with: Its arguments, where the call isn't in the conversation any more.
     """
-    made = "" if made_with is None else f", made with {_on_one_line(made_with)}"
+    maker = "" if made_with is None else f", made with {_on_one_line(made_with)}"
     end = ", which failed" if failed else ""
-    return f"[Late result of call {_quote(call_id)} of {_quote(name)}{made}{end}]"
+    return f"[Late result of call {_quote(call_id)} of {_quote(name)}{maker}{end}]"
 
 
 def _make_message(late: LateResult, verbatim: Verbatim | None = None) -> Message:

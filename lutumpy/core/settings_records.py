@@ -18,5 +18,5 @@ def records_of(items: Iterable[Item]) -> list[TurnSettings]:
         if settings is not None:
             found.append(settings)
         if item.verbatim is not None and item.verbatim.settings:
-            found += [said for _, said in item.verbatim.settings]
+            found += [settings for _, settings in item.verbatim.settings]
     return found

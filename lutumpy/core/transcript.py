@@ -121,10 +121,10 @@ class Transcript(ItemStore):
 
             origin = TurnOrigin(api, None if host is None else host_name(host), model)
         read = serving(api, "reader")
-        given: dict[str, Any] = {"server_held_prefix": server_held_prefix}
+        options: dict[str, Any] = {"server_held_prefix": server_held_prefix}
         if tools is not None:
-            given["tools"] = tools
-        transcript: Transcript = read(messages, system, **given)
+            options["tools"] = tools
+        transcript: Transcript = read(messages, system, **options)
         if origin is not None:
             for turn in transcript.turns():
                 object.__setattr__(turn, "origin", origin)  # nobody has seen these turns yet

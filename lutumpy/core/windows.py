@@ -489,8 +489,8 @@ def _with_read(
     for _, settings in own:
         everything.apply(settings)
         kept.apply(settings)
-    said = own if step is None else [(-1, step), *own]
-    return replace(item, verbatim=replace(item.verbatim, settings=tuple(said)))
+    recorded = own if step is None else [(-1, step), *own]
+    return replace(item, verbatim=replace(item.verbatim, settings=tuple(recorded)))
 
 
 def _without_entries(item: Item) -> Item:

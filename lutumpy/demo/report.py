@@ -124,8 +124,8 @@ class Report:
     def committed(self, session: Session) -> None:
         """What the model is told, call by call in its own order, and what this round cost."""
         last = session.transcript[-1]
-        told = last.results if isinstance(last, ToolResults) else ()
-        self.field("told", [f"{result.call_id}  {result.text}" for result in told])
+        results = last.results if isinstance(last, ToolResults) else ()
+        self.field("told", [f"{result.call_id}  {result.text}" for result in results])
         usage = session.turns()[-1].usage
         self.field(
             "committed",

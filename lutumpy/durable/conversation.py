@@ -128,7 +128,7 @@ class OpenConversation:
         # What makes items of late results; a loop sets it.
         self.late: LateReader | None = None
         # Entries that the results of the open round tell: the commit takes them.
-        self._told_by_results: tuple[str, ...] = ()
+        self._reported_by_results: tuple[str, ...] = ()
 
     @property
     def scope(self) -> str:
@@ -214,17 +214,17 @@ class OpenConversation:
             failures=tuple(failures),
             value_retries=counted.value_retries,
         )
-        told = self._told_by_results
+        reported = self._reported_by_results
         # A notice that a result tells would be found as waiting: then it is known to be there.
-        waiting = await self._commit(counts, "open", told, unless_messages=True)
+        waiting = await self._commit(counts, "open", reported, unless_messages=True)
         if not waiting:
             return False
         is_new_task = any(is_message(entry) for entry in waiting)
         if is_new_task:
             counts = self._new_counts()
             await self._tell_messages(waiting)
-        taken = await self._add_entries([entry for entry in waiting if entry.id not in told])
-        await self._commit(counts, "open", [*told, *taken])
+        taken = await self._add_entries([entry for entry in waiting if entry.id not in reported])
+        await self._commit(counts, "open", [*reported, *taken])
         return is_new_task
 
     async def commit_answer(self, status: Status) -> None:
@@ -282,7 +282,7 @@ class OpenConversation:
 
     def tell_by_result(self, notice: InboxEntry) -> None:
         """Let the commit of the round take a notice: the result of its call says it."""
-        self._told_by_results += (notice.id,)
+        self._reported_by_results += (notice.id,)
 
     def _new_counts(self) -> Counts:
         return Counts(0, self.session.usage.total_tokens)
@@ -311,9 +311,9 @@ class OpenConversation:
                 await self._note_expired(call)
             if fitting or expired:
                 assert self.late is not None
-                items, told = await self.late.items(self.session, fitting, expired)
+                items, reported = await self.late.items(self.session, fitting, expired)
                 if self.before_late is not None:
-                    await self.before_late(told)
+                    await self.before_late(reported)
                 transcript.append_late(items)
         taken = [entry for entry in inbox if is_message(entry) or is_notice(entry)]
         for entry in taken:
@@ -382,7 +382,7 @@ class OpenConversation:
             tries={},
         )
         self._records = {}
-        self._told_by_results = ()
+        self._reported_by_results = ()
         if self.unresolved:
             await self._look_at_unresolved()
         return ()
@@ -395,8 +395,8 @@ class OpenConversation:
         """
         unknown = await self.store.unresolved(self.scope)
         inbox = await self.store.inbox(self.scope)
-        told_later = {str(entry.value["call_id"]) for entry in inbox if is_notice(entry)}
-        happened = [call for call in self.unresolved if call.metadata.id in told_later]
+        reported_later = {str(entry.value["call_id"]) for entry in inbox if is_notice(entry)}
+        happened = [call for call in self.unresolved if call.metadata.id in reported_later]
         self.unresolved = (*unknown, *[call for call in happened if call not in unknown])
 
 

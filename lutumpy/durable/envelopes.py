@@ -74,9 +74,9 @@ def marker_of(name: str) -> str:
 
 def open_envelope(event: Mapping[str, JsonValue]) -> Envelope:
     """What a store has to do for an event."""
-    given: Mapping[str, Any] = event
-    place = Place(given["task"], given["in_round"]) if "in_round" in given else None
-    once = tuple([marker_of(str(name)) for name in given.get("once") or ()])
+    fields: Mapping[str, Any] = event
+    place = Place(fields["task"], fields["in_round"]) if "in_round" in fields else None
+    once = tuple([marker_of(str(name)) for name in fields.get("once") or ()])
     kept = {key: value for key, value in event.items() if key not in _FOR_THE_STORE}
-    unless = tuple(map(str, given.get("unless") or ()))
-    return Envelope(kept, place, once, cast("Any", given.get("status")), unless)
+    unless = tuple(map(str, fields.get("unless") or ()))
+    return Envelope(kept, place, once, cast("Any", fields.get("status")), unless)

@@ -237,12 +237,12 @@ class LateReader:
             results.append(expired_result(call, self.effect_of(call.name)))
             reasons.append("expired")
         try:
-            made = late_items(session.transcript, results, self._toolset, self._drift, reasons)
+            items = late_items(session.transcript, results, self._toolset, self._drift, reasons)
         except CommitError as error:
             tools = [problem.tool for problem in error.problems]
             raise PlanError("schema", f"{error}; nothing was written", tools) from error
-        told: list[tuple[ToolResult, str]] = [*zip(results, reasons, strict=True)]
-        return made, told
+        explained: list[tuple[ToolResult, str]] = [*zip(results, reasons, strict=True)]
+        return items, explained
 
     async def _reviewed(self, result: ToolResult) -> ToolResult:
         if self._review is None or result.status == "rejected":

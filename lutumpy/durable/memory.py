@@ -269,12 +269,12 @@ class MemoryStore(MemoryOperators):
             if plan is None:
                 raise no_round(scope)
             digest, taken = str(plan["digest"]), True
-            for key, given in answers.items():
+            for key, answer in answers.items():
                 entry_id = answer_id(digest, call_id, leg, key)
                 if any(entry.id == entry_id for entry in found.inbox):
                     taken = False
                     continue
-                value = copy_of(answer_value(digest, call_id, leg, key, given, by))
+                value = copy_of(answer_value(digest, call_id, leg, key, answer, by))
                 found.add_entry(InboxEntry(entry_id, "answer", value))
             if found.status == "waiting":
                 found.set_status("open")

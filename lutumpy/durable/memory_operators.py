@@ -255,12 +255,12 @@ def _unresolved_in(scope: str, each: Conversation) -> list[tuple[datetime, Unres
 def _make_fork(old: Conversation, past: Past, to: str, fence: int) -> Conversation:
     """A conversation as another one was; what that did later is of unknown outcome in it."""
     row = past.row
-    made = Conversation(
+    forked = Conversation(
         [*old.items[: row.items]], past.state, past.head, past.counts, now(), row.number + 1, fence
     )
-    made.task, made.task_round = row.task, row.round
-    made.status = first_status(row.task)
-    made.past = [each for each in old.past if each.row.number <= row.number]
+    forked.task, forked.task_round = row.task, row.round
+    forked.status = first_status(row.task)
+    forked.past = [each for each in old.past if each.row.number <= row.number]
     later = [
         (each.row.number, call)
         for each in old.past
@@ -271,8 +271,8 @@ def _make_fork(old: Conversation, past: Past, to: str, fence: int) -> Conversati
     for number, call in (*unknown, *later, *[(old.round, call) for call in old.effects()]):
         call = replace(call, scope=to)
         key = -abs(number) - 1, call.metadata.id
-        made.unresolved.setdefault(key, UnresolvedHere(call, key[0]))
-    return made
+        forked.unresolved.setdefault(key, UnresolvedHere(call, key[0]))
+    return forked
 
 
 def _is_over(each: Conversation, end: datetime) -> bool:

@@ -138,7 +138,7 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
         entry_id = decision_id(plan_digest, call_id)
         added = yield from _add_to_inbox(scope, entry_id, "decision", plan_digest, write(value))
         all_taken = all_taken and added
-        if added and (yield from _is_told(scope, row[1], call_id)):
+        if added and (yield from _is_logged(scope, row[1], call_id)):
             events.append(decided_event(plan, call_id, decision, by))
     if events:
         fence, round, _, _, _, task, task_round = row
@@ -155,7 +155,7 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
     return all_taken
 
 
-def _is_told(scope: str, round: int, call_id: str) -> Operation[bool]:
+def _is_logged(scope: str, round: int, call_id: str) -> Operation[bool]:
     """Whether the log says that a call is held: then it also says what was decided (rule W2)."""
     name = key_of(marker_of(f"CallHeld:{call_id}"))
     found = yield Query(
@@ -198,8 +198,8 @@ def answer(
         raise no_round(scope)
     digest = str(plan["digest"])
     all_taken = True
-    for key, given in answers.items():
-        value = write(answer_value(digest, call_id, leg, key, given, by))
+    for key, chosen in answers.items():
+        value = write(answer_value(digest, call_id, leg, key, chosen, by))
         entry_id = answer_id(digest, call_id, leg, key)
         added = yield from _add_to_inbox(scope, entry_id, "answer", digest, value)
         all_taken = all_taken and added

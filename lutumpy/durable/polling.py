@@ -56,12 +56,12 @@ class PolledCall:
     Attributes:
         call: The call.
         poller: What asks for its result.
-        made: The call as the round has it, where that is open.
+        open_call: The call as the round has it, where that is open.
     """
 
     call: PromisedCall
     poller: Poller
-    made: BaseToolCall | None = None
+    open_call: BaseToolCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Polls:
             new = _new_answers(conversation, legs)
             wait = self._seconds_to(key, call, poller)
             if wait <= 0 or new:
-                answers = {name: one for given in new.values() for name, one in given.items()}
+                answers = {name: one for each in new.values() for name, one in each.items()}
                 found = await _ask(conversation, call, poller, answers, holds=holds)
                 if found is None:
                     # Nothing is known that wasn't before, and no answer counts as sent.
@@ -210,7 +210,7 @@ async def _keep_questions(
     new = {key: question for key, question in asked.questions.items() if key not in known}
     if not new:
         return legs
-    called = polled.made
+    called = polled.open_call
     assert called is not None  # only a round that is open holds questions
     call_id = called.metadata.id
     before = legs[-1]["leg"] if legs else leg_of(conversation, call_id).number

@@ -71,8 +71,8 @@ def _dump_value(value: Any) -> Any:
         return {"call": call, "reason": value.reason, "source": value.source}
     if isinstance(value, LoopResult):
         ended = {"text": value.text, "rounds": value.rounds, "stopped_by": value.stopped_by}
-        given = {} if value.value is None else {"value": _show(value.value)}
-        return {**ended, "usage": _dump_value(value.usage), **given}
+        shown_value = {} if value.value is None else {"value": _show(value.value)}
+        return {**ended, "usage": _dump_value(value.usage), **shown_value}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -102,8 +102,8 @@ def _show_handled(handled: HandledTool[Any, Any]) -> dict[str, Any]:
     if handled.selector is None:
         call = ShownCall(**_call_of(handled.metadata), input=_show(handled.input))
     else:
-        made: ToolCall[Any, Any] = ToolCall(handled.metadata, handled.input, handled.selector)
-        call = _show_call(made)
+        rebuilt: ToolCall[Any, Any] = ToolCall(handled.metadata, handled.input, handled.selector)
+        call = _show_call(rebuilt)
     output = handled.output
     text = output if isinstance(output, str) else json_values.encode_text(_show(output))
     return asdict(_cut(call, "ok", text))

@@ -48,17 +48,17 @@ def nest_around(outer: Around | None, inner: Around | None) -> Around | None:
 async def _enter_both(
     outer: Around, inner: Around, call: BaseToolCall, attempt: int
 ) -> AsyncIterator[Callable[[ExecutionResult], None]]:
-    tellers: list[Any] = []
+    listeners: list[Any] = []
     async with AsyncExitStack() as stack:
         for each in (outer, inner):
             manager = each(call, attempt)
             if manager is not None:
-                tellers.append(await stack.enter_async_context(manager))
+                listeners.append(await stack.enter_async_context(manager))
 
         def tell(result: ExecutionResult) -> None:
-            for told in tellers:
-                if callable(told):
-                    _tell(told, call, result)
+            for listener in listeners:
+                if callable(listener):
+                    _notify(listener, call, result)
 
         yield tell
 
@@ -86,7 +86,7 @@ async def attempt_within(
     """
     try:
         manager = around(call, number)
-        told = None if manager is None else await manager.__aenter__()
+        listener = None if manager is None else await manager.__aenter__()
     except BaseException as error:
         attempt.began = False
         attempt.error = error
@@ -103,8 +103,8 @@ async def attempt_within(
         raise
     if not attempt.interrupted:
         attempt.concluded = conclude()
-        if callable(told):
-            _tell(told, call, attempt.concluded[0])
+        if callable(listener):
+            _notify(listener, call, attempt.concluded[0])
     error_seen = attempt.error
     if attempt.concluded is not None and attempt.concluded[0].outcome in ("promised", "asked"):
         error_seen = None  # that is how a tool says it
@@ -116,9 +116,9 @@ async def attempt_within(
         await _leave(manager, call, type(error_seen), error_seen, error_seen.__traceback__)
 
 
-def _tell(told: Callable[[ExecutionResult], Any], call: BaseToolCall, result: Any) -> None:
+def _notify(listener: Callable[[ExecutionResult], Any], call: BaseToolCall, result: Any) -> None:
     try:
-        told(result)
+        listener(result)
     except Exception as error:
         _log_failure(call, error)
 

@@ -261,17 +261,17 @@ def promised(
     Such a tool may have begun its work, as one that raised anything else.
     """
     try:
-        made = call.later(later.note, handle=later.handle, until=later.until)
+        open_result = call.later(later.note, handle=later.handle, until=later.until)
     except (TypeError, ValueError) as error:
         return raised(call, error, attempts, latency)
-    if made.output_error is not None:
-        misfit = TypeError(made.output_error)
-        return raised(call, misfit, attempts, latency)[0], made.output_error
+    if open_result.output_error is not None:
+        misfit = TypeError(open_result.output_error)
+        return raised(call, misfit, attempts, latency)[0], open_result.output_error
     result = ExecutionResult(
-        made.metadata,
-        made.content,
+        open_result.metadata,
+        open_result.content,
         "promised",
-        promise=made.promise,
+        promise=open_result.promise,
         outcome="promised",
         attempts=attempts,
         latency=latency,

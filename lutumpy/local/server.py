@@ -344,9 +344,9 @@ def _explain_failure(error: LocalServerError, port: int, path: Path) -> str | No
             f"port {port} can't be listened on, as when it is taken: give another one, or 0 for a "
             "free one"
         )
-    _, found, said = log.partition("error loading model: ")
+    _, found, message = log.partition("error loading model: ")
     if found:
-        return f"llama.cpp can't load {path}: {said.partition(chr(10))[0].strip()}"
+        return f"llama.cpp can't load {path}: {message.partition(chr(10))[0].strip()}"
     return None
 
 

@@ -109,7 +109,7 @@ class Loop:
         self._on_progress = on_progress
         # The last turn, and what it was made of.
         self._turn: ToolTurn[Any, Any] | None = None
-        self._turn_made_of: tuple[Any, ...] | None = None
+        self._turn_parts: tuple[Any, ...] | None = None
         # Whether calls may be open: then there may be nothing to answer.
         self._may_wait: bool = bool(session.transcript.open_calls)
 
@@ -188,10 +188,10 @@ class Loop:
             toolset = self._settings.tools.__view__().toolset
             available = self._settings.budget.available(toolset, available)
         # The same turn again has the same offer, whose tool list is rendered already.
-        made_of = (descriptions, require, available)
-        if self._turn is None or self._turn_made_of != made_of:
+        parts = (descriptions, require, available)
+        if self._turn is None or self._turn_parts != parts:
             self._turn = self._make_turn(descriptions, require, available)
-            self._turn_made_of = made_of
+            self._turn_parts = parts
         return self._turn
 
     def _make_turn(

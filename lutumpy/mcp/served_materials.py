@@ -125,12 +125,12 @@ class ServedMaterials:
         function = self._prompts.get(params.name)
         if function is None:
             raise MCPError(INVALID_PARAMS, f"There is no prompt named {params.name[:100]!r}.")
-        given = dict(params.arguments or {})
+        arguments = dict(params.arguments or {})
         try:
-            inspect.signature(function).bind(**given)
+            inspect.signature(function).bind(**arguments)
         except TypeError as error:
             raise MCPError(INVALID_PARAMS, f"The arguments don't fit: {error}.") from None
-        value = await _run(f"the prompt {params.name!r}", function, given)
+        value = await _run(f"the prompt {params.name!r}", function, arguments)
         return GetPromptResult(
             description=_first_line(function) or None, messages=_make_messages(value)
         )
@@ -155,9 +155,9 @@ class ServedMaterials:
 
     async def _read(self, request: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        value, given = self.find(uri)
+        value, arguments = self.find(uri)
         if callable(value):
-            value = await _run(f"the resource {uri[:200]!r}", value, given)
+            value = await _run(f"the resource {uri[:200]!r}", value, arguments)
         listed = value if isinstance(value, (list, tuple)) else [value]
         return ReadResourceResult(contents=[_make_contents(uri, one) for one in listed])
 
@@ -195,10 +195,10 @@ class ServedMaterials:
         )
 
 
-async def _run(what: str, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+async def _run(what: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """What a function gives; what it raises is told by class alone."""
     try:
-        value = function(**given)
+        value = function(**arguments)
         return await value if inspect.isawaitable(value) else value
     except (ToolError, MCPError) as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from None

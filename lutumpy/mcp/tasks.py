@@ -235,10 +235,10 @@ class Tasks:
             return Polled("done", error=ToolError(text))
 
     def _failure(self, state: _TaskState) -> ToolError:
-        said = (state.error or {}).get("message") or state.status_message
+        message = (state.error or {}).get("message") or state.status_message
         text = "The task was cancelled." if state.status == "cancelled" else "The task failed."
-        if isinstance(said, str) and said.strip():
-            text = f"{text} {said}"
+        if isinstance(message, str) and message.strip():
+            text = f"{text} {message}"
         return ToolError(cut(text, self._limits.max_chars))
 
     async def _answer(self, state: _TaskState, handle: Any, wait: float, *, holds: bool) -> Polled:

@@ -68,9 +68,9 @@ class PatternFence:
             return
         del cleaned["pattern"]
         dropped.append(pattern)
-        told = f"Pattern, not checked here: {shorten(pattern, _TOLD)}"
+        note = f"Pattern, not checked here: {shorten(pattern, _TOLD)}"
         described = cleaned.get("description")
-        cleaned["description"] = f"{described}\n{told}" if isinstance(described, str) else told
+        cleaned["description"] = f"{described}\n{note}" if isinstance(described, str) else note
 
     def _clean_names(
         self, cleaned: dict[str, Any], value: Mapping[str, Any], dropped: list[str]

@@ -266,9 +266,9 @@ def copied(value: Any, levels: int | None = None) -> Any:
         if levels is not None and level >= levels:
             continue
         if isinstance(inner, dict):
-            holder[key] = made = dict(inner)
+            holder[key] = twin = dict(inner)
             stack += [
-                (made, k, level + 1) for k, v in made.items() if isinstance(v, (dict, list, tuple))
+                (twin, k, level + 1) for k, v in twin.items() if isinstance(v, (dict, list, tuple))
             ]
         elif isinstance(inner, (list, tuple)):
             holder[key] = entries = list(inner)

@@ -343,5 +343,5 @@ def computer_output(
     if not acknowledged:
         return [picture]
     checks = [check.model_dump(exclude_none=True) for check in acknowledged]
-    told = json_values.encode_text({"acknowledged_safety_checks": checks})
-    return [picture, TextPart(told)]
+    note = json_values.encode_text({"acknowledged_safety_checks": checks})
+    return [picture, TextPart(note)]

@@ -65,9 +65,9 @@ def late_items(
                 f"deliver takes ToolResults, not {type(result).__name__}; make one with "
                 "open_call.complete(output) or .fail(error); nothing was written"
             )
-    given: list[LateReason] = ["delivered"] * len(listed) if reasons is None else list(reasons)
+    why: list[LateReason] = ["delivered"] * len(listed) if reasons is None else list(reasons)
     by_id: dict[str, list[tuple[ToolResult, LateReason]]] = {}
-    for result, reason in zip(listed, given, strict=True):
+    for result, reason in zip(listed, why, strict=True):
         by_id.setdefault(result.metadata.id, []).append((result, reason))
     problems: list[CommitProblem] = []
     items: list[Message] = []

@@ -268,9 +268,9 @@ def _check_settings(
         return {}
     settings: dict[Selector[TS, Any, Any], dict[str, dict[str, Any]]] = {}
     # Here too, entries for tools that aren't offered are fine. Their form is checked all the same.
-    for selector, given in provider.items():
+    for selector, one in provider.items():
         member = as_member_of(toolset, selector)
-        copied = copy_turn_settings(member.name, given)
+        copied = copy_turn_settings(member.name, one)
         if copied is not None:
             settings[member] = copied
     return settings

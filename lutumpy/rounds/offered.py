@@ -59,7 +59,7 @@ class OfferedTools(ToolOffering, Generic[C_co]):
         if kind != f"{name}_call" or name not in self.offered:
             return False
         spec = next((spec for spec in self.specs if spec.name == name), None)
-        return spec is not None and any("type" in said for said in spec.provider.values())
+        return spec is not None and any("type" in settings for settings in spec.provider.values())
 
     def own_name(self, name: str) -> str:
         """The tool's own name for one that an API was told in its place (rule R2); any other name

@@ -153,42 +153,42 @@ def _first_change(
     """Where a request stops to be the one before it: a field, or the index of an entry."""
     shape = rules.SHAPE
     tools_of = getattr(rules, "tools_of", lambda body: body.get("tools"))
-    if _said(tools_of(before)) != _said(tools_of(after)):
+    if _comparable(tools_of(before)) != _comparable(tools_of(after)):
         return "tools"
     system = shape.system_key
     is_cached = getattr(rules, "caches_system", lambda model: True)
     if (
         system is not None
         and is_cached(after.get("model"))
-        and _said(before.get(system)) != _said(after.get(system))
+        and _comparable(before.get(system)) != _comparable(after.get(system))
     ):
         return "system"
     pairs = zip(
         items(before.get(shape.messages_key)), items(after.get(shape.messages_key)), strict=False
     )
     for index, (one, other) in enumerate(pairs):
-        if _said(one) != _said(other):
+        if _comparable(one) != _comparable(other):
             return index
     return None
 
 
-def _said(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """A value without marks of the cache, and without deferred tools, which nothing has shown."""
     if is_object(value):
         return {
-            key: _as_blocks(inner) if key == "content" else _said(inner)
+            key: _as_blocks(inner) if key == "content" else _comparable(inner)
             for key, inner in value.items()
             if key not in _MARKS
         }
     if not is_array(value):
         return value if value is not None else []
     kept = [one for one in value if not (is_object(one) and _is_unseen(one))]
-    return [_said(one) for one in kept]
+    return [_comparable(one) for one in kept]
 
 
 def _as_blocks(content: Any) -> Any:
     """A text as its one block, as which it costs the same."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else _said(content)
+    return [{"type": "text", "text": content}] if isinstance(content, str) else _comparable(content)
 
 
 def _is_unseen(entry: Mapping[str, Any]) -> bool:

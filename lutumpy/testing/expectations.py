@@ -87,8 +87,8 @@ def calls(
             for block, result in zip(blocks, item.results, strict=False):
                 if selector is not None and block.name != selector.name:
                     continue
-                made = ToolMetadata if block.kind == "function" else ToolMetadata.of_text
-                metadata = made(block.id, block.name, block.arguments)
+                make_metadata = ToolMetadata if block.kind == "function" else ToolMetadata.of_text
+                metadata = make_metadata(block.id, block.name, block.arguments)
                 found.append(
                     SessionCall(
                         number,

@@ -250,7 +250,7 @@ class PastConversation:
     ) -> Generator[Step, Any, ForkedConversation]:
         session = self.session_before(at, system=system)
         known = PastResults(self.rounds)
-        made: list[str] = []
+        now: list[str] = []
         missing: list[str] = []
         finished = False
         for _ in range(max_rounds):
@@ -260,7 +260,7 @@ class PastConversation:
                 finished = True
                 break
             plan = yield from _planned(outcome, hooks)
-            made += [_call_text(call["tool"], call["arguments"]) for call in plan.decisions()]
+            now += [_call_text(call["tool"], call["arguments"]) for call in plan.decisions()]
             try:
                 results, unknown = known.take(plan.pending)
                 if unknown and reads is not None and all(map(_reads_only, unknown)):
@@ -283,7 +283,7 @@ class PastConversation:
             for past in self.rounds[at - 1 :]
             for call in past.turn.calls
         ]
-        removed, added = _changes(before, made)
+        removed, added = _changes(before, now)
         return ForkedConversation(session, finished, tuple(missing), removed, added)
 
 

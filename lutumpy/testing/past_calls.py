@@ -26,7 +26,7 @@ from lutumpy.models import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.values import dataclass
-from lutumpy.testing.past_results import is_refused, told_by
+from lutumpy.testing.past_results import is_refused, text_of_result
 
 __all__ = ["CallDifference", "PastRound", "compare"]
 
@@ -112,7 +112,7 @@ def _fate_of(
         call = calls.get(decision["call_id"])
         if call is None:  # a call that the provider makes itself
             return "run", ""
-        return "answered", str(told_by(call.complete(found.output)))
+        return "answered", str(text_of_result(call.complete(found.output)))
     if kind == "held":
         return "held", str(decision.get("reason") or "")
     if kind == "rejected":

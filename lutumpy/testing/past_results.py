@@ -11,7 +11,7 @@ from lutumpy.core.items import REJECTION_PREFIX
 from lutumpy.models import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.plain import json_values
 
-__all__ = ["PastResults", "is_refused", "told_by"]
+__all__ = ["PastResults", "is_refused", "text_of_result"]
 
 
 class _Round(Protocol):
@@ -67,7 +67,7 @@ def is_refused(result: ResultBlock) -> bool:
     return result.status == "rejected" or result.text.startswith(REJECTION_PREFIX)
 
 
-def told_by(result: ToolResult) -> str:
+def text_of_result(result: ToolResult) -> str:
     """What a model is told by a result, as text."""
     content = result.content
     return ResultBlock("", "", content, result.status).text

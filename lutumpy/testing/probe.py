@@ -39,8 +39,8 @@ class Probe:
     def __new__(cls, session: Session, *checks: ProbeCheck, stop: bool = True) -> Probe:
         """One whose hook is async where a check is."""
         kind: Any = _AsyncProbe if cls is Probe and any(map(is_async, checks)) else cls
-        made: Probe = super().__new__(kind)
-        return made
+        probe: Probe = super().__new__(kind)
+        return probe
 
     def __init__(self, session: Session, *checks: ProbeCheck, stop: bool = True) -> None:
         self._session = session

@@ -98,7 +98,7 @@ class MessagesServer(ApiServer):
         # Thinking texts by the signature that was given with them.
         self._signed: dict[str, str] = {}
         # What answers tell of the reasoning of requests in flight, by the identity of these.
-        self._told: dict[int, list[Json]] = {}
+        self._changes: dict[int, list[Json]] = {}
         # The beta names that bodies of such requests had, at clouds that have no header for them.
         self._betas: dict[int, list[str]] = {}
         self._batches = MessageBatches()
@@ -295,11 +295,13 @@ class MessagesServer(ApiServer):
                 return [Problem("anthropic.reasoning_bound", path, message, "refused")]
         else:
             dropped = ()
-        told = [_transformation("thinking_dropped", block, "model") for block in judged.hidden]
-        told += [_transformation("thinking_dropped", block, "prefix") for block in dropped]
-        told += [_transformation("thinking_mismatch_allowed", block, "prefix") for block in allowed]
+        changes = [_transformation("thinking_dropped", block, "model") for block in judged.hidden]
+        changes += [_transformation("thinking_dropped", block, "prefix") for block in dropped]
+        changes += [
+            _transformation("thinking_mismatch_allowed", block, "prefix") for block in allowed
+        ]
         if keeps and BINDING_CONTROLS in betas:
-            self._told[id(body)] = told
+            self._changes[id(body)] = changes
         return []
 
     @property
@@ -308,15 +310,15 @@ class MessagesServer(ApiServer):
         return self.reasoning
 
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
-        told = self._told.get(id(body))
-        return answer if told is None else {**answer, "input_transformations": told}
+        changes = self._changes.get(id(body))
+        return answer if changes is None else {**answer, "input_transformations": changes}
 
     def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
-        told = self._told.get(id(body))
-        if told is None:
+        changes = self._changes.get(id(body))
+        if changes is None:
             return events
         return [
-            {**event, "message": {**event["message"], "input_transformations": told}}
+            {**event, "message": {**event["message"], "input_transformations": changes}}
             if event.get("type") == "message_start"
             else event
             for event in events
@@ -340,7 +342,7 @@ class MessagesServer(ApiServer):
         self._memory.remember(whole, answer.get("content"))
 
     def release(self, body: Any) -> None:
-        self._told.pop(id(body), None)
+        self._changes.pop(id(body), None)
         self._betas.pop(id(body), None)
         thread = self._continued_by(body)
         if thread is not None:

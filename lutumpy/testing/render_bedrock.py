@@ -157,11 +157,13 @@ def render_stream(
 
 
 def _reasoning_deltas(reasoning: Mapping[str, Any]) -> list[dict[str, Any]]:
-    told = reasoning.get("reasoningText")
-    if told is None:
+    readable = reasoning.get("reasoningText")
+    if readable is None:
         return [{"reasoningContent": dict(reasoning)}]
-    pieces: list[dict[str, Any]] = [{"text": part} for part in split_text(told["text"])]
-    return [{"reasoningContent": piece} for piece in (*pieces, {"signature": told["signature"]})]
+    pieces: list[dict[str, Any]] = [{"text": part} for part in split_text(readable["text"])]
+    return [
+        {"reasoningContent": piece} for piece in (*pieces, {"signature": readable["signature"]})
+    ]
 
 
 def failure_type(status: int, kind: str) -> str:

@@ -23,15 +23,15 @@ def recorded_client(
     module = getattr(make, "__module__", None) or type(getattr(make, "__self__", None)).__module__
     if module.partition(".")[0] not in ("boto3", "botocore"):
         return None
-    given = dict(options)
+    keywords = dict(options)
     if tape.mode == "replay":
         # Without credentials it would look for some on the network.
-        given.setdefault("aws_access_key_id", NO_KEY)
-        given.setdefault("aws_secret_access_key", NO_KEY)
-        given.setdefault("region_name", "us-east-1")
+        keywords.setdefault("aws_access_key_id", NO_KEY)
+        keywords.setdefault("aws_secret_access_key", NO_KEY)
+        keywords.setdefault("region_name", "us-east-1")
     else:
-        tape.add_key(given.get("aws_secret_access_key"))  # it signs, and is never sent
-    client = make(*args, **given)
+        tape.add_key(keywords.get("aws_secret_access_key"))  # it signs, and is never sent
+    client = make(*args, **keywords)
     events = _Events(tape)
     client.meta.events.register_first("before-send", events.before_send)
     client.meta.events.register_first("before-parse", events.before_parse)

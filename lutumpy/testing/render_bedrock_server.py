@@ -133,9 +133,9 @@ class ConverseServer(ApiServer):
         found: list[Problem] = []
         for index, message in enumerate(body.get("messages") or []):
             for number, block in enumerate(objects(message.get("content"))):
-                told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
-                signed = self._signed.get(str(told.get("signature")))
-                if signed is None or signed == told.get("text"):
+                readable = (block.get("reasoningContent") or {}).get("reasoningText") or {}
+                signed = self._signed.get(str(readable.get("signature")))
+                if signed is None or signed == readable.get("text"):
                     continue
                 where = f"messages.{index}.content.{number}"
                 words = (
@@ -181,7 +181,7 @@ class ConverseServer(ApiServer):
         super().remember(body, answer, events)
         message = (answer.get("output") or {}).get("message") or {}
         for block in objects(message.get("content")):
-            told = (block.get("reasoningContent") or {}).get("reasoningText") or {}
-            if isinstance(told.get("signature"), str):
-                self._signed[told["signature"]] = told.get("text", "")
+            readable = (block.get("reasoningContent") or {}).get("reasoningText") or {}
+            if isinstance(readable.get("signature"), str):
+                self._signed[readable["signature"]] = readable.get("text", "")
         self._memory.remember(body, message.get("content"))

@@ -18,10 +18,10 @@ def recorded_client(
     """A `genai.Client` whose requests go through a cassette; `None` where `make` is another one."""
     if not inspect.isclass(make) or "http_options" not in parameters_of(make):
         return None
-    given = options.get("http_options") or {}
-    if not isinstance(given, Mapping):
-        given = given.model_dump(exclude_none=True)
-    if any(given.get(name) is not None for name in ("httpx_client", "httpx_async_client")):
+    http_options = options.get("http_options") or {}
+    if not isinstance(http_options, Mapping):
+        http_options = http_options.model_dump(exclude_none=True)
+    if any(http_options.get(name) is not None for name in ("httpx_client", "httpx_async_client")):
         raise TypeError(
             "httpx_client and httpx_async_client are the cassette's own: leave them out"
         )
@@ -33,4 +33,4 @@ def recorded_client(
     keys: dict[str, Any] = {}
     if tape.mode == "replay" and not any(map(options.get, ("api_key", "vertexai", "credentials"))):
         keys = {"api_key": NO_KEY}
-    return make(*args, **{**keys, **options, "http_options": {**given, **http}})
+    return make(*args, **{**keys, **options, "http_options": {**http_options, **http}})

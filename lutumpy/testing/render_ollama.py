@@ -79,8 +79,8 @@ def render_stream(
     """The same answer as the lines of its stream."""
 
     def chunk(message: dict[str, Any]) -> dict[str, Any]:
-        said = {"role": "assistant", "content": "", **message}
-        return {**_head(model, number), "message": said, "done": False}
+        whole = {"role": "assistant", "content": "", **message}
+        return {**_head(model, number), "message": whole, "done": False}
 
     chunks = [chunk({"thinking": part}) for part in split_text(reply.reasoning or "")]
     chunks += [chunk({"content": part}) for part in split_text(_text_of(reply))]

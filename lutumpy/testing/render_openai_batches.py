@@ -56,7 +56,7 @@ class OpenAIBatches:
     _files: dict[str, Json] = field(default_factory=dict[str, Json])
     _contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
     _batches: dict[str, Json] = field(default_factory=dict[str, Json])
-    _made: int = 0
+    _ids_used: int = 0
 
     def read(self, body: Any) -> list[BatchEntry]:
         """The requests of a batch."""
@@ -92,14 +92,14 @@ class OpenAIBatches:
             else None
             for good, word in ((True, "output"), (False, "errors"))
         }
-        self._made += 1
+        self._ids_used += 1
         counts = {
             "total": len(answers),
             "completed": len(lines[True]),
             "failed": len(lines[False]),
         }
         ended: Json = {
-            "id": f"batch_{self._made:024d}",
+            "id": f"batch_{self._ids_used:024d}",
             "object": "batch",
             "endpoint": body["endpoint"],
             "errors": None,
@@ -147,9 +147,9 @@ class OpenAIBatches:
         return self._add_file(name, asked["purpose"], asked["file"].encode())
 
     def _add_file(self, name: str, purpose: str, content: bytes) -> Json:
-        self._made += 1
-        file_id = f"file-{self._made:024d}"
-        made: Json = {
+        self._ids_used += 1
+        file_id = f"file-{self._ids_used:024d}"
+        file: Json = {
             "id": file_id,
             "object": "file",
             "bytes": len(content),
@@ -158,8 +158,8 @@ class OpenAIBatches:
             "purpose": purpose,
             "status": "processed",
         }
-        self._files[file_id], self._contents[file_id] = made, content
-        return made
+        self._files[file_id], self._contents[file_id] = file, content
+        return file
 
     def _find_file(self, query: Query) -> Json:
         found = self._files.get(query.ids["file"])

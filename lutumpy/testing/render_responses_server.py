@@ -74,7 +74,7 @@ class ResponsesServer(OpenAIServer):
         self._reasoning: dict[str, str] = {}
         self._store = ResponseStore()
         # What answers tell of the reasoning of requests in flight, by the identity of these.
-        self._told: dict[int, list[Json]] = {}
+        self._changes: dict[int, list[Json]] = {}
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -178,7 +178,7 @@ class ResponsesServer(OpenAIServer):
         reasons = {block.path: "model_mismatch" for block in judged.hidden}
         reasons.update({block.path: "prefix_mismatch" for block in judged.mismatched})
         blocks = sorted([*judged.hidden, *judged.mismatched], key=_order_of)
-        self._told[id(body)] = [
+        self._changes[id(body)] = [
             {
                 "id": self._memory.id_of(block),
                 "action": "removed",
@@ -195,23 +195,23 @@ class ResponsesServer(OpenAIServer):
 
     def arrange(self, answer: Json, body: Mapping[str, Any]) -> Json:
         """An answer in the background isn't there yet when the request for it is answered."""
-        answer = self._with_told(answer, body)
+        answer = self._with_changes(answer, body)
         return waiting(answer, "queued") if body.get("background") is True else answer
 
     def arrange_events(self, events: list[Json], body: Mapping[str, Any]) -> list[Json]:
         return [
-            {**event, "response": self._with_told(event["response"], body)}
+            {**event, "response": self._with_changes(event["response"], body)}
             if isinstance(event.get("response"), dict)
             else event
             for event in events
         ]
 
-    def _with_told(self, answer: Json, body: Mapping[str, Any]) -> Json:
-        told = self._told.get(id(body))
-        return {**answer, "input_transformations": told} if told else answer
+    def _with_changes(self, answer: Json, body: Mapping[str, Any]) -> Json:
+        changes = self._changes.get(id(body))
+        return {**answer, "input_transformations": changes} if changes else answer
 
     def release(self, body: Any) -> None:
-        self._told.pop(id(body), None)
+        self._changes.pop(id(body), None)
 
     def remember(
         self, body: Mapping[str, Any], answer: Mapping[str, Any], events: list[Json] | None = None
@@ -225,7 +225,7 @@ class ResponsesServer(OpenAIServer):
         held = self._store.held_before(body)
         if not isinstance(held, Problem):
             self._memory.remember(_join_held(body, held), answer.get("output"))
-        self._store.keep(body, self._with_told(dict(answer), body), events)
+        self._store.keep(body, self._with_changes(dict(answer), body), events)
 
     def _count(self, query: Query) -> Json:
         problems = self.check(query.body, is_counted=True)
@@ -278,7 +278,7 @@ class ResponsesServer(OpenAIServer):
 
     def _retrieve_response(self, query: Query) -> Json | list[Json]:
         stored = self._find_response(query)
-        stored.is_given = True
+        stored.is_fetched = True
         if query.options.get("stream") != "true":
             return stored.answer
         if not stored.in_background or stored.events is None:

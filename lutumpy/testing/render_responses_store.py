@@ -46,7 +46,7 @@ class StoredResponse:
     held: list[Any]
     items: list[Json]
     events: list[Json] | None
-    is_given: bool
+    is_fetched: bool
 
     @property
     def in_background(self) -> bool:
@@ -54,10 +54,10 @@ class StoredResponse:
 
     def cancel(self) -> None:
         """End it without an answer, unless somebody has got the answer already."""
-        if not self.is_given:
+        if not self.is_fetched:
             self.held = self.held[: len(self.held) - len(objects(self.answer.get("output")))]
             self.answer = waiting(self.answer, "cancelled")
-            self.is_given = True
+            self.is_fetched = True
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class ResponseStore:
                 [*before, *sent, *output],
                 [*self._listed_before(body, conversation), *listed],
                 events,
-                is_given=body.get("background") is not True or body.get("stream") is True,
+                is_fetched=body.get("background") is not True or body.get("stream") is True,
             )
         if conversation is not None:
             conversation.items += [*listed, *output]

@@ -267,9 +267,9 @@ class ScriptedModel:
             "effort": options.effort,
             "on_prefix_change": options.on_prefix_change,
         }
-        given = {name: value for name, value in known.items() if value is not None}
+        chosen = {name: value for name, value in known.items() if value is not None}
         extra = dict(options.extra)
-        body = self._adapter.request(transcript, offering, stream=stream, **given, **extra)
+        body = self._adapter.request(transcript, offering, stream=stream, **chosen, **extra)
         # A parameter of the user's may name another model, and wins.
         return partial(copy.deepcopy, {"model": self.model, **body})
 

@@ -363,8 +363,8 @@ class WireServer:
             answered = read_answer(bytes(response.body))
             answers.append(BatchAnswer(entry.custom_id, number, response.status_code, answered))
         with self._lock:
-            made = batches.keep_batch(body, answers, str(request.url))
-        return exchange.send_json(made), problems
+            batch = batches.keep_batch(body, answers, str(request.url))
+        return exchange.send_json(batch), problems
 
     async def _next(self, api: Api, body: dict[str, Any]) -> Answer:
         with self._lock:

@@ -146,8 +146,8 @@ def _pick_parser(model: Model, template: str) -> TagToolParser:
     from lutumpy.text_tools.formats import recognize_format
 
     name = str(getattr(model, "model", ""))
-    told = recognize_format(template=template)
-    found = recognize_format(name) if told is None else told
+    by_template = recognize_format(template=template)
+    found = recognize_format(name) if by_template is None else by_template
     if found is None:
         raise ValueError(
             f'parser="auto" knows no format of tool calls for the model {name!r}; '
@@ -157,6 +157,6 @@ def _pick_parser(model: Model, template: str) -> TagToolParser:
         "calls of the model %s are read as %s, by its %s",
         name,
         found.name,
-        "name" if told is None else "template",
+        "name" if by_template is None else "template",
     )
     return TagToolParser.named(found.name)

@@ -18,10 +18,10 @@ __all__ = [
     "begins_rest",
     "begins_value",
     "ends_key",
+    "is_separate",
     "may_be_rest",
     "rest_detail",
     "shown_rest",
-    "stands_apart",
 ]
 
 JSON_MARK = re.compile(r'["{}:=]')
@@ -71,7 +71,7 @@ def may_be_rest(text: str) -> bool:
     return is_json or _OTHER_MARK.search(text) is not None
 
 
-def stands_apart(text: str) -> bool:
+def is_separate(text: str) -> bool:
     """Whether text behind a call in an array that is no JSON can't be a piece of that call.
 
     That is so for a bare word where the next call has to be, as in `[{...}, oops]`.

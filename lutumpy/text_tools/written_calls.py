@@ -12,7 +12,7 @@ from typing import Literal
 from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.json_scanner import Element, JsonScanner
 from lutumpy.text_tools.protocol import ParsedCall
-from lutumpy.text_tools.trailing_text import stands_apart
+from lutumpy.text_tools.trailing_text import is_separate
 
 __all__ = [
     "ARGUMENT_KEYS",
@@ -125,7 +125,7 @@ def _split_last(
         if scanner.broken is None:
             is_continued = named is not last and not may_become_call(raw, last)
         else:
-            is_continued = not stands_apart(raw[named.end : end])
+            is_continued = not is_separate(raw[named.end : end])
         if is_continued:
             return _read_elements(raw, elements[:index], form), named
     if last.end >= 0:

@@ -158,10 +158,10 @@ class _Check:
         for offer, offered in offers:
             sent = [renderings[definition.name] for definition in offered]
             bodies = [rendering.tool for rendering in sent if rendering.tool is not None]
-            made = [d.name for d in offered if renderings[d.name].tool is not None]
+            renderable = [d.name for d in offered if renderings[d.name].tool is not None]
             self.sizes.append(_measure_list(api, strict, offer, len(offered), sent))
             for problem in _check_list(api, bodies):
-                finding = _convert_problem(problem, made, offer)
+                finding = _convert_problem(problem, renderable, offer)
                 if is_perhaps or (offer == "all" and finding.tool is None):
                     finding = _soften(finding, strict=is_perhaps)
                 # A fault of the default list is a fault of the longer list too.

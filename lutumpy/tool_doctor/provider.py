@@ -29,10 +29,10 @@ def settings_findings(definition: ToolDef, api: Api) -> Iterator[Finding]:
     """What `api` is told, and what others are told and it is not."""
     name = definition.name
     provider = definition.options.provider or {}
-    told = provider.get(api, {})
-    if "type" in told:
+    own = provider.get(api, {})
+    if "type" in own:
         message = (
-            f"it is a tool of the type {told['type']!r}: its description and schema are not sent, "
+            f"it is a tool of the type {own['type']!r}: its description and schema are not sent, "
             "and the model's arguments are checked against its input all the same"
         )
         yield Finding("info", "provider.type", message, name)
@@ -40,7 +40,7 @@ def settings_findings(definition: ToolDef, api: Api) -> Iterator[Finding]:
             message = "strict=True is not sent: a tool of the API's own type has no schema"
             yield Finding("warning", "provider.strict", message, name)
     elsewhere = sorted({key for other, keys in provider.items() if other != api for key in keys})
-    lost = [key for key in elsewhere if key not in told]
+    lost = [key for key in elsewhere if key not in own]
     if lost:
         message = f"what other APIs are told of it is not said here: {', '.join(lost)}"
         yield Finding("info", "provider.elsewhere", message, name)

@@ -56,8 +56,8 @@ class OutputReader:
         except RecursionError:
             raise ValueError("the output is nested too deeply") from None
         if misfits:
-            told = "; ".join([_describe(path, words) for path, words in misfits[:_MOST_TOLD]])
-            raise ValueError(f"the output doesn't fit its schema: {told}")
+            listed = "; ".join([_describe(path, words) for path, words in misfits[:_MOST_TOLD]])
+            raise ValueError(f"the output doesn't fit its schema: {listed}")
         return value if isinstance(value, dict) else {"parsed_output": value}
 
 

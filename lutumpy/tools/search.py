@@ -127,8 +127,8 @@ class _Index:
                 pairs += _pair_words(words) if field in _PAIRED else ()
         for place, own in enumerate(sums):
             for word, count in own.items():
-                said = count * (_SATURATION + 1) / (count + _SATURATION)
-                self._by_word.setdefault(word, []).append((place, said))
+                weight = count * (_SATURATION + 1) / (count + _SATURATION)
+                self._by_word.setdefault(word, []).append((place, weight))
             for pair in dict.fromkeys(paired[place]):
                 self._by_word.setdefault(pair, []).append((place, _PAIR))
 

@@ -62,7 +62,7 @@ class Selector(Generic[TS, I, O]):
         tool: What the declaration was compiled to.
     """
 
-    __slots__ = ("_definition", "_made_of", "_overridden", "_spec", "name", "tool", "toolset")
+    __slots__ = ("_definition", "_original", "_overridden", "_spec", "name", "tool", "toolset")
 
     def __init__(
         self, toolset: type[TS], tool: CompiledTool, definition: ToolDef | None = None
@@ -71,7 +71,7 @@ class Selector(Generic[TS, I, O]):
         self.tool: CompiledTool = tool
         self.name: str = tool.definition.name
         # The selector of the class that this one's was made of; it keeps what was rendered.
-        self._made_of: Selector[Any, I, O] | None = None
+        self._original: Selector[Any, I, O] | None = None
         self._spec: ToolSpec | None = None
         # A member may have settings of its own, which the tool's definition doesn't know.
         self._definition: ToolDef = tool.definition if definition is None else definition
@@ -121,8 +121,8 @@ class Selector(Generic[TS, I, O]):
         """
         if description is None and provider is None:
             if self._spec is None:
-                made_of = self._made_of
-                self._spec = self._make_spec(None, None) if made_of is None else made_of.spec()
+                original = self._original
+                self._spec = self._make_spec(None, None) if original is None else original.spec()
             return self._spec
         # The last override is kept: applications repeat one text turn after turn, and its rendering
         # is kept with it. Settings are compared as JSON, in which 1 is not true.
@@ -134,7 +134,7 @@ class Selector(Generic[TS, I, O]):
     def for_toolset(self, toolset: type[Any]) -> Selector[Any, I, O]:
         """The same tool in a class that was made of this one's; what was rendered is shared."""
         twin = type(self)(toolset, self.tool, self._definition)
-        twin._made_of = self
+        twin._original = self
         return twin
 
     def _make_spec(

@@ -291,11 +291,11 @@ class AGUIStream:
             if not isinstance(part, QuestionPart) or part.answered or part.call_id not in asked:
                 continue
             for key, question in part.questions.items():
-                said = [str(question[name]) for name in ("message", "url") if name in question]
+                texts = [str(question[name]) for name in ("message", "url") if name in question]
                 yield {
                     "id": question_id(part.call_id, part.leg, key),
                     "reason": "question",
-                    "message": "\n".join(said),
+                    "message": "\n".join(texts),
                     "toolCallId": part.call_id,
                     "responseSchema": question.get("form") or {"type": "object"},
                 }

@@ -45,13 +45,13 @@ def encode_own_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> OwnTur
     for call in turn.calls:
         if not call.answerable:
             continue
-        given = ids(call.id)
+        sent_id = ids(call.id)
         fits_name = 0 < len(call.name) <= MAX_HISTORY_NAME
-        if given == call.id and fits_name and call.kind == "function":
+        if sent_id == call.id and fits_name and call.kind == "function":
             continue
         changed: dict[str, str] = {}
-        if given != call.id:
-            changed["id"] = given
+        if sent_id != call.id:
+            changed["id"] = sent_id
         if not fits_name:
             changed["name"] = names(call.name)
         if changed:

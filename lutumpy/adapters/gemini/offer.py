@@ -91,15 +91,15 @@ def _split_bound(
 def _bound_entry(bound: list[Mapping[str, Any]]) -> dict[str, Any]:
     """The entry of the provider's tool whose functions these are, with what each of them says."""
     fields: dict[str, Any] = {"environment": "ENVIRONMENT_BROWSER"}
-    said: dict[str, Any] = {}
+    common: dict[str, Any] = {}
     for settings in bound:
         for key, value in settings.items():
-            if key != "type" and said.setdefault(key, value) != value:
+            if key != "type" and common.setdefault(key, value) != value:
                 raise InvalidToolConstraints(
                     f"provider= of two tools of the type {COMPUTER_USE!r} says different things "
-                    f"of {key!r}: {said[key]!r:.100} and {value!r:.100}"
+                    f"of {key!r}: {common[key]!r:.100} and {value!r:.100}"
                 )
-    return {COMPUTER_USE: {**fields, **said}}
+    return {COMPUTER_USE: {**fields, **common}}
 
 
 def _sent_specs(offer: ToolOffering) -> tuple[ToolSpec, ...]:

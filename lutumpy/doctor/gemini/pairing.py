@@ -179,20 +179,20 @@ def mend_sides(editor: Editor, problems: list[Problem]) -> None:
         by_content.setdefault(index, problem)
     # Found before anything moves: what one content gives away goes into the next one.
     misplaced = {index: _misplaced_parts(editor.get((index,))) for index in by_content}
-    was_given_some: set[int] = set()
+    has_gained: set[int] = set()
     for index, problem in by_content.items():
         moved, is_all = misplaced[index]
         if not moved:
             continue
         is_model = editor.get((index, "role")) == "model"
         role = "user" if is_model else "model"
-        if is_all and index not in was_given_some:
+        if is_all and index not in has_gained:
             editor.put((index, "role"), role)
             reason = f"Only contents of the role {role!r} hold this; the content gets that role."
             editor.done("set_role", problem, reason)
             continue
         move_parts(editor, index, moved, role)
-        was_given_some.add(index + 1)
+        has_gained.add(index + 1)
         reason = f"Only contents of the role {role!r} hold this; it goes into one after this one."
         editor.done("move_result" if is_model else "move_call", problem, reason)
 

@@ -100,10 +100,10 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
 def reasoning_binding() -> ReasoningBinding:
     """How reasoning is bound to what comes before it."""
     from lutumpy.rules.anthropic.prefix import (
-        reasoning_binding as made,  # a test server's, and rare
+        reasoning_binding as make_binding,  # a test server's, and rare
     )
 
-    return made()
+    return make_binding()
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

@@ -115,9 +115,10 @@ def write_tools(tools: list[Any]) -> dict[str, Any]:
 
 def reasoning_binding() -> ReasoningBinding:
     """How reasoning is bound to what comes before it."""
-    from lutumpy.rules.bedrock.prefix import reasoning_binding as made  # a test server's, and rare
+    # A test server's, and rare.
+    from lutumpy.rules.bedrock.prefix import reasoning_binding as make_binding
 
-    return made()
+    return make_binding()
 
 
 def read_tool(tool: Any) -> DeclaredTool | None:

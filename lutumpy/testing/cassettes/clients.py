@@ -43,9 +43,9 @@ def make_client(
         return make(*args, **options, transport=kind_of(tape, stack))
     for rendering in by_name("rendering").values():
         maker = getattr(rendering, "recorded_client", None)
-        made = None if maker is None else maker(tape, make, args, options)
-        if made is not None:
-            found: C = made
+        wrapped = None if maker is None else maker(tape, make, args, options)
+        if wrapped is not None:
+            found: C = wrapped
             return found
     raise TypeError(
         f"{getattr(make, '__name__', make)!r} makes no client that can be recorded: it takes "
@@ -100,8 +100,8 @@ def _is_async(make: Any) -> bool:
 
 
 def _needs_key(tape: Tape, known: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    is_given = any(SECRET_NAME.search(name) for name in options)
-    return tape.mode == "replay" and "api_key" in known and not is_given
+    has_key = any(SECRET_NAME.search(name) for name in options)
+    return tape.mode == "replay" and "api_key" in known and not has_key
 
 
 def _refuse(options: Mapping[str, Any], name: str) -> None:

@@ -145,8 +145,8 @@ def _response(stack: Any, played: Playback, kind: Any, extensions: dict[str, Any
 def _stream(kind: Any, pieces: Any) -> Any:
     """A stream of bytes, of the class that a library wants to see."""
     names = ("__iter__", "close", "__aiter__", "aclose")
-    made = type("CassetteStream", (kind,), {name: _delegate(name) for name in names})
-    stream = made()
+    stream_class = type("CassetteStream", (kind,), {name: _delegate(name) for name in names})
+    stream = stream_class()
     stream.pieces = pieces
     return stream
 

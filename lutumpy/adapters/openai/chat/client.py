@@ -96,8 +96,8 @@ class OpenAIChat(OpenAIModel):
 
     def _fields_for(self, host: HostFacts, custom_tools: bool | None) -> Callable[..., Fields]:
         # What its address says of the host needn't be looked up by its value each time.
-        given = self._host
-        return partial(chat_fields, call_ids=self._call_ids, custom_tools=custom_tools, host=given)
+        facts = self._host
+        return partial(chat_fields, call_ids=self._call_ids, custom_tools=custom_tools, host=facts)
 
     @staticmethod
     def request(

@@ -16,7 +16,7 @@ __all__ = [
     "add_reasoning",
     "as_function",
     "fit_message",
-    "reasons_told",
+    "reported_reasons",
     "without_sealed",
 ]
 
@@ -124,7 +124,7 @@ def without_sealed(message: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
     return kept, left
 
 
-def reasons_told(left: Mapping[str, Any], *, is_read: bool) -> list[str]:
+def reported_reasons(left: Mapping[str, Any], *, is_read: bool) -> list[str]:
     """The names of what was left out, without readable reasoning that went in another field.
 
     Args:

@@ -23,7 +23,7 @@ from lutumpy.adapters.openai.chat.elsewhere import (
     add_reasoning,
     as_function,
     fit_message,
-    reasons_told,
+    reported_reasons,
     without_sealed,
 )
 from lutumpy.adapters.openai.chat.spelled_tools import (
@@ -273,7 +273,7 @@ class ChatEncoder(HistoryEncoder):
             fitted, left = fit_message(message, facts)
             is_read = not turn.reasoning_dropped and add_reasoning(fitted, turn, facts)
             why = "a field of the host that said it, or sealed for that"
-        for name in reasons_told(left, is_read=is_read):
+        for name in reported_reasons(left, is_read=is_read):
             self._leave_out(name, why)
         return fitted
 

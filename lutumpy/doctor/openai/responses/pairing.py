@@ -149,7 +149,7 @@ class _Pairing:
         fitting = [
             place
             for place in candidates
-            if _can_answer(self.editor.get(place), call, stands_before=place < path)
+            if _can_answer(self.editor.get(place), call, is_before=place < path)
         ]
         output = nearest(fitting, path)
         if output is not None:
@@ -174,11 +174,11 @@ class _Pairing:
             editor.done("set_field", problem, reason)
 
 
-def _can_answer(output: Any, call: dict[str, Any], *, stands_before: bool) -> bool:
+def _can_answer(output: Any, call: dict[str, Any], *, is_before: bool) -> bool:
     """Whether an output can become a call's by moving behind it, or by getting its kind."""
     kind = kind_of(call)
     if kind in calls_of_output(kind_of(output)):
-        return stands_before
+        return is_before
     return kind in TEXT_OUTPUTS and kind_of(output) in TEXT_OUTPUTS.values()
 
 

@@ -97,10 +97,10 @@ def check_history(messages: Any, context: HistoryContext) -> list[Problem]:
 def reasoning_binding() -> ReasoningBinding:
     """How reasoning is bound to what comes before it."""
     from lutumpy.rules.openai.responses.prefix import (
-        reasoning_binding as made,  # a test server's, and rare
+        reasoning_binding as make_binding,  # a test server's, and rare
     )
 
-    return made()
+    return make_binding()
 
 
 def caches_system(model: Any) -> bool:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lutumpy.adapters.http_lines import LineSplitter
@@ -31,7 +32,7 @@ from lutumpy.adapters.http_retries import Retries
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
-from lutumpy.adapters.sdk_clients import OwnClients
+from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, Splitter
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -101,6 +102,7 @@ class HttpTransport:
         "_headers",
         "_max_retries",
         "_own",
+        "_own_sync",
         "_provider",
         "_sync_client",
         "_timeout",
@@ -126,7 +128,11 @@ class HttpTransport:
         self._max_retries = max_retries
         self._format = stream_format
         self._explain = explain
-        self._own: OwnClients | None = OwnClients(_make_async) if client is None else None
+        self._own: OwnClients | None = None
+        self._own_sync: OwnSyncClient | None = None
+        if client is None:
+            self._own = OwnClients(_make_async)
+            self._own_sync = OwnSyncClient(partial(_make_client, "Client"))
         self._async_client: Any = None
         self._sync_client: Any = None
         if client is not None and inspect.iscoroutinefunction(getattr(client, "send", None)):
@@ -191,6 +197,8 @@ class HttpTransport:
 
     def client(self) -> Any:
         """The client of the user's, or the sync one that was made here; `None` before that."""
+        if self._own_sync is not None:
+            return self._own_sync.known
         return self._async_client if self._async_client is not None else self._sync_client
 
     async def aclose(self) -> None:
@@ -204,9 +212,8 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the sync client that was made here; the next request makes another."""
-        if self._own is not None and self._sync_client is not None:
-            client, self._sync_client = self._sync_client, None
-            client.close()
+        if self._own_sync is not None:
+            self._own_sync.close()
 
     # --- one request ------------------------------------------------------------------------------
 
@@ -279,13 +286,13 @@ class HttpTransport:
         return self._async_client
 
     def _sync_client_here(self) -> Any:
+        if self._own_sync is not None:
+            return self._own_sync.current()
         if self._sync_client is None:
-            if self._own is None:
-                raise TypeError(
-                    f"{type(self._async_client).__name__} is an async client: use collect() or "
-                    "respond(), or give the adapter a sync client"
-                )
-            self._sync_client = _make_client("Client")
+            raise TypeError(
+                f"{type(self._async_client).__name__} is an async client: use collect() or "
+                "respond(), or give the adapter a sync client"
+            )
         return self._sync_client
 
     # --- errors -----------------------------------------------------------------------------------

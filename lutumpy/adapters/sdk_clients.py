@@ -1,5 +1,5 @@
-"""The async clients that an adapter makes itself: one for each event loop, closed when that loop
-ends.
+"""The clients that an adapter makes itself: an async one for each event loop, closed when that loop
+ends, and a sync one for all threads.
 
 Connections belong to the loop that they were opened on. Once that has ended they can neither be
 used nor closed any more: whoever tries, the SDK's own finalizer among them, prints a traceback for
@@ -18,7 +18,11 @@ import weakref
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
-__all__ = ["OwnClients"]
+__all__ = ["OwnClients", "OwnSyncClient"]
+
+# Held while a sync client is made, whoever makes it: boto3 makes all of them from one session,
+# which isn't made for several threads.
+_MAKING = threading.RLock()
 
 
 class _Kept(NamedTuple):
@@ -71,6 +75,43 @@ class OwnClients:
         for loop in list(self._kept):
             if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed():
                 self._kept.pop(loop, None)
+
+
+class OwnSyncClient:
+    """The sync client of one adapter, for requests of any thread.
+
+    Several threads may need it at once, and none of them may be left with another client: nobody
+    would close that one.
+
+    Args:
+        make: Makes the client.
+
+    Attributes:
+        known: The client; `None` while none is made.
+    """
+
+    __slots__ = ("_make", "known")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self.known: Any = None
+
+    def current(self) -> Any:
+        """The client; made at the first request."""
+        client = self.known
+        if client is None:
+            with _MAKING:
+                client = self.known
+                if client is None:
+                    client = self.known = self._make()
+        return client
+
+    def close(self) -> None:
+        """Close the client; the next request makes another."""
+        with _MAKING:
+            client, self.known = self.known, None
+        if client is not None:
+            client.close()
 
 
 async def _until_the_loop_ends(

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
-from lutumpy.adapters.sdk_clients import OwnClients
+from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
@@ -79,9 +79,9 @@ class SdkTransport:
     __slots__ = (
         "_async_client",
         "_headers",
-        "_make_sync",
         "_method",
         "_own",
+        "_own_sync",
         "_path",
         "_provider",
         "_sync_client",
@@ -106,7 +106,7 @@ class SdkTransport:
         self._async_client: Any = None
         self._sync_client: Any = None
         self._own: OwnClients | None = OwnClients(make_async) if client is None else None
-        self._make_sync: Callable[[], Any] | None = make_sync if client is None else None
+        self._own_sync: OwnSyncClient | None = OwnSyncClient(make_sync) if client is None else None
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._timeout = timeout
         if client is not None:
@@ -211,6 +211,8 @@ class SdkTransport:
 
     def client(self) -> Any:
         """The client that requests go through, async or sync; `None` before one is made here."""
+        if self._own_sync is not None:
+            return self._own_sync.known
         return self._async_client if self._async_client is not None else self._sync_client
 
     async def aclose(self) -> None:
@@ -224,11 +226,8 @@ class SdkTransport:
 
     def close(self) -> None:
         """Close the sync client that was made here; the next request makes another."""
-        if self._make_sync is None:
-            return
-        client, self._sync_client = self._sync_client, None
-        if client is not None:
-            client.close()
+        if self._own_sync is not None:
+            self._own_sync.close()
 
     async def _async_client_here(self) -> Any:
         if self._own is not None:
@@ -241,13 +240,13 @@ class SdkTransport:
         return self._async_client
 
     def _sync_client_here(self) -> Any:
+        if self._own_sync is not None:
+            return self._own_sync.current()
         if self._sync_client is None:
-            if self._make_sync is None:
-                raise TypeError(
-                    f"{type(self._async_client).__name__} is an async client: use collect() or "
-                    "respond(), or give the adapter a sync client"
-                )
-            self._sync_client = self._make_sync()
+            raise TypeError(
+                f"{type(self._async_client).__name__} is an async client: use collect() or "
+                "respond(), or give the adapter a sync client"
+            )
         return self._sync_client
 
     def _post_arguments(self, client: Any, body: bytes, headers: Headers) -> dict[str, Any]:

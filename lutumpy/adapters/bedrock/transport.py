@@ -24,6 +24,7 @@ from typing import Any
 from lutumpy.adapters.bedrock.errors import missing_sdk, sdk_error
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
+from lutumpy.adapters.sdk_clients import OwnSyncClient
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.sdk_retries import note_retries
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -84,7 +85,7 @@ class BotoTransport:
         timeout: Seconds for each request; with a client made here only.
     """
 
-    __slots__ = ("_client", "_headers", "_make", "_own")
+    __slots__ = ("_client", "_headers", "_own")
 
     def __init__(
         self,
@@ -101,8 +102,7 @@ class BotoTransport:
                 "config=Config(read_timeout=...)"
             )
         self._client = client
-        self._make = make_sync
-        self._own: Any = None
+        self._own = OwnSyncClient(make_sync)
         self._headers = dict(headers or {})
 
     async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
@@ -205,7 +205,7 @@ class BotoTransport:
 
     def client(self) -> Any:
         """The client that requests go through; `None` before one is made here."""
-        return self._client if self._client is not None else self._own
+        return self._client if self._client is not None else self._own.known
 
     async def aclose(self) -> None:
         """Close the client that was made here; the next request makes another."""
@@ -213,9 +213,7 @@ class BotoTransport:
 
     def close(self) -> None:
         """Close the client that was made here; the next request makes another."""
-        client, self._own = self._own, None
-        if client is not None:
-            client.close()
+        self._own.close()
 
     def _sync_client(self) -> Any:
         if self._client is not None:
@@ -225,15 +223,13 @@ class BotoTransport:
                     "respond(), or give BedrockConverse a client of boto3"
                 )
             return _ready(self._client)
-        if self._own is None:
-            try:
-                self._own = self._make()
-            except Exception as error:
-                if isinstance(error, ImportError):
-                    raise missing_sdk(error) from error
-                _raise_in_our_words(error)
-                raise
-        return _ready(self._own)
+        try:
+            return _ready(self._own.current())
+        except Exception as error:
+            if isinstance(error, ImportError):
+                raise missing_sdk(error) from error
+            _raise_in_our_words(error)
+            raise
 
     def _prepare(self, body: bytes, headers: Headers) -> tuple[str, _Request]:
         fields = json_values.decode(body)

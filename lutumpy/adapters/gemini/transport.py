@@ -31,7 +31,7 @@ from lutumpy.adapters.gemini.errors import missing_sdk, sdk_error
 from lutumpy.adapters.provider_errors import shorten_text
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
-from lutumpy.adapters.sdk_clients import OwnClients
+from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
@@ -52,7 +52,7 @@ class GenaiTransport:
         timeout: Seconds for each request; the client's own when `None`.
     """
 
-    __slots__ = ("_client", "_headers", "_make_sync", "_own", "_sync", "_timeout")
+    __slots__ = ("_client", "_headers", "_own", "_own_sync", "_timeout")
 
     def __init__(
         self,
@@ -65,8 +65,7 @@ class GenaiTransport:
     ) -> None:
         self._client = client
         self._own = OwnClients(lambda: _Closing(make_async())) if client is None else None
-        self._make_sync = make_sync
-        self._sync: Any = None
+        self._own_sync = OwnSyncClient(make_sync)
         self._headers = dict(headers or {})
         self._timeout = timeout
 
@@ -163,7 +162,7 @@ class GenaiTransport:
 
     def client(self) -> Any:
         """The client that requests go through; `None` before one is made here."""
-        return self._client if self._client is not None else self._sync
+        return self._client if self._client is not None else self._own_sync.known
 
     async def aclose(self) -> None:
         """Close the clients that were made here, also the one for requests without a loop."""
@@ -173,9 +172,7 @@ class GenaiTransport:
 
     def close(self) -> None:
         """Close the client that was made here for requests without a loop."""
-        client, self._sync = self._sync, None
-        if client is not None:
-            client.close()
+        self._own_sync.close()
 
     # --- clients ----------------------------------------------------------------------------------
 
@@ -206,13 +203,11 @@ class GenaiTransport:
                     "respond(), or give Gemini the genai.Client that it belongs to"
                 )
             return self._client
-        if self._sync is None:
-            try:
-                self._sync = self._make_sync()
-            except Exception as error:
-                _raise_in_our_words(error, making=True)
-                raise
-        return self._sync
+        try:
+            return self._own_sync.current()
+        except Exception as error:
+            _raise_in_our_words(error, making=True)
+            raise
 
     def _sync_models(self) -> Any:
         return self._sync_client().models

@@ -125,7 +125,7 @@ def demands(offering: ToolOffering, *, guided: bool, results: ResultForm = OWN_R
         marked = (
             "marked with [TOOL_RESULT], its id and the tool's name"
             if results is OWN_RESULTS
-            else f"in the order of the calls, marked with {results.mark}"
+            else f"in the order of the calls, marked with {results.told}"
         )
         sentences.append(
             "After your calls stop, and wait: the next message holds the result of each, "

@@ -67,7 +67,7 @@ class ResultForm:
         return tuple(dict.fromkeys([one for one in pieces if len(one) >= _SHORTEST_MARK]))
 
     @property
-    def mark(self) -> str:
+    def told(self) -> str:
         """How an instruction calls it."""
         return (self.start or _PLACE.split(self.before)[0]).strip()
 

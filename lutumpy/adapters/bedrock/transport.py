@@ -224,12 +224,13 @@ class BotoTransport:
                 )
             return _ready(self._client)
         try:
-            return _ready(self._own.current())
+            client = self._own.current()
         except Exception as error:
             if isinstance(error, ImportError):
                 raise missing_sdk(error) from error
             _raise_in_our_words(error)
             raise
+        return _ready(client)
 
     def _prepare(self, body: bytes, headers: Headers) -> tuple[str, _Request]:
         fields = json_values.decode(body)

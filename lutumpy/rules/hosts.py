@@ -30,7 +30,7 @@ COMPATIBLE = "compatible"
 _ADDRESS = re.compile(r"[\w.-]+(?::\d+)?\Z")
 
 
-def host_name(named: str) -> str:
+def host_name(given: str) -> str:
     """The host that a name or an address means.
 
     Args:
@@ -43,7 +43,7 @@ def host_name(named: str) -> str:
     # Rules of every API import this module, and most of their users name no host.
     from lutumpy.rules.host_facts import HOST_FACTS
 
-    word = named.strip().lower()
+    word = given.strip().lower()
     if word == COMPATIBLE:
         return COMPATIBLE
     if word in HOST_FACTS:
@@ -55,7 +55,7 @@ def host_name(named: str) -> str:
     is_address = "." in found or ":" in found or found.startswith("localhost")
     if not is_address or (_ADDRESS.match(found) is None and not found.startswith("[")):
         raise ValueError(
-            f"unknown host {named!r}: an address (api.groq.com, https://host/v1), "
+            f"unknown host {given!r}: an address (api.groq.com, https://host/v1), "
             f"{COMPATIBLE!r}, or one of {', '.join(HOST_FACTS)}"
         )
     return found

@@ -59,7 +59,7 @@ def _media(part: ImagePart | FilePart, *, in_result: bool) -> dict[str, Any] | N
         return None
     media_type = plain_type(found.media_type)
     if found.data is None:
-        # The provider fetches what comes after an address, and has to be told what it is.
+        # The provider fetches what is at an address, and has to be told what it is.
         media_type = media_type or _type_by_ending(found)
         if in_result or not media_type or not _takes(media_type):
             return None

@@ -1,7 +1,7 @@
 """The Messages rules about images and documents that are in the request itself.
 
 Sources: `Base64ImageSource`, `Base64PDFSource` and `PlainTextSource` of Anthropic's API
-description, and refusals that users report. What comes after an address isn't known here.
+description, and refusals that users report. What is at an address isn't known here.
 """
 
 from __future__ import annotations

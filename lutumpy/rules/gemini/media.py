@@ -69,7 +69,7 @@ def check_media(
     return found + _check_type(path, name, value, in_result)
 
 
-# What comes after an address isn't known here, so this is reported for every address of others.
+# What is at an address isn't known here, so this is reported for every address of others.
 _NOT_FETCHED = (
     "Cannot fetch content from the provided URL. Please ensure the URL is valid and accessible by "
     "Vertex AI. Vertex AI respects robots.txt rules, so confirm the URL is allowed to be crawled. "

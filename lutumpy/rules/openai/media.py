@@ -6,7 +6,7 @@ litellm#6120, gptpdf#6, opencode#5704).
 """
 
 # The rules look at what is in a request; the adapters ask the same functions before they put
-# anything there, and write a text in place of what the API doesn't take. What comes after an
+# anything there, and write a text in place of what the API doesn't take. What is at an
 # address is not known here, except for how the address ends.
 
 from __future__ import annotations

@@ -110,6 +110,10 @@ def _install(session: nox.Session, *groups: str) -> None:
     )
 
 
+def _install_checkers(session: nox.Session) -> None:
+    session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
+
+
 @nox.session(python=False)
 def quick(session: nox.Session) -> None:
     """`lint` and `types`, and `tests` on the newest Python beside them."""
@@ -237,10 +241,10 @@ def lint(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
     """mypy and pyright: the package, its users' code, the pages."""
-    session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
+    _install_checkers(session)
     pytest = ("python", "-m", "pytest", "-q", "tests/test_typing.py", "tests/test_docs_types.py")
     env = {**FAST_NODE, "LUTUMPY_NEED_CHECKERS": "1"}
-    # A checker keeps one core busy.
+    # A checker keeps one core busy, so both run at once.
     with ThreadPoolExecutor(2) as pool:
         checks = ("pyright", "mypy")
         runs = [pool.submit(session.run, *pytest, "-k", check, env=env) for check in checks]
@@ -251,7 +255,7 @@ def types(session: nox.Session) -> None:
 @nox.session(python=NEWEST, tags=["beside"])
 def public_types(session: nox.Session) -> None:
     """Every public name has a type."""
-    session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
+    _install_checkers(session)
     session.run(
         *("pyright", "--verifytypes", "lutumpy", "--ignoreexternal"), env=FAST_NODE, silent=True
     )

@@ -17,7 +17,14 @@ from openai import AsyncOpenAI, OpenAI
 
 from lutumpy.models import Api
 
-__all__ = ["MODELS", "bedrock_client", "gemini_client", "model_at", "sync_model_at"]
+__all__ = [
+    "MODELS",
+    "bedrock_client",
+    "gemini_client",
+    "model_at",
+    "sync_client",
+    "sync_model_at",
+]
 
 MODELS: dict[Api, str] = {
     "gemini_generate_content": "gemini-3-flash-preview",  # the strictest about signatures
@@ -56,22 +63,25 @@ async def model_at(api: Api, url: str, **options: Any) -> AsyncIterator[Any]:
 @contextmanager
 def sync_model_at(api: Api, url: str, **options: Any) -> Iterator[Any]:
     """The adapter, with its options and a sync client of the SDK, which tries nothing twice."""
+    if api == "ollama_chat":
+        options = {"max_retries": 0, **options}
+    client = sync_client(api, url)
+    try:
+        yield _adapter(api, client, options)
+    finally:
+        client.close()
+
+
+def sync_client(api: Api, url: str) -> Any:
+    """A sync client of the SDK, which tries nothing twice; it is yours to close."""
     if api == "gemini_generate_content":
-        with gemini_client(url) as client:
-            yield _adapter(api, client, options)
-    elif api == "bedrock_converse":
-        client = bedrock_client(url)
-        try:
-            yield _adapter(api, client, options)
-        finally:
-            client.close()
-    elif api == "ollama_chat":
-        with httpx2.Client(base_url=url, timeout=TIMEOUT) as client:
-            yield _adapter(api, client, {"max_retries": 0, **options})
-    else:
-        made: Any = Anthropic if api == "anthropic_messages" else OpenAI
-        with made(**_options(api, url)) as client:
-            yield _adapter(api, client, options)
+        return gemini_client(url)
+    if api == "bedrock_converse":
+        return bedrock_client(url)
+    if api == "ollama_chat":
+        return httpx2.Client(base_url=url, timeout=TIMEOUT)
+    make: Any = Anthropic if api == "anthropic_messages" else OpenAI
+    return make(**_options(api, url))
 
 
 def _adapter(api: Api, client: Any, options: dict[str, Any]) -> Any:

@@ -6,17 +6,14 @@ import asyncio
 import contextlib
 import importlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-import httpx2
 import pytest
-from anthropic import Anthropic
 from every_api import ADAPTERS, APIS
-from every_client import MODELS, bedrock_client, gemini_client
-from openai import OpenAI
+from every_client import MODELS, sync_client
 
 from lutumpy import Transcript
 from lutumpy.models import Api, TurnOptions
@@ -24,23 +21,15 @@ from lutumpy.testing import serve
 
 THREADS = 4
 
-MAKERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
-    "openai_chat": ("openai", "OpenAI", lambda url: OpenAI(base_url=f"{url}/v1", api_key="any")),
-    "openai_responses": (
-        "openai",
-        "OpenAI",
-        lambda url: OpenAI(base_url=f"{url}/v1", api_key="any"),
-    ),
-    "anthropic_messages": (
-        "anthropic",
-        "Anthropic",
-        lambda url: Anthropic(base_url=url, api_key="any"),
-    ),
-    "gemini_generate_content": ("google.genai", "Client", gemini_client),
-    "bedrock_converse": ("boto3", "client", bedrock_client),
-    "ollama_chat": ("httpx2", "Client", lambda url: httpx2.Client()),
+MAKERS = {
+    "openai_chat": ("openai", "OpenAI"),
+    "openai_responses": ("openai", "OpenAI"),
+    "anthropic_messages": ("anthropic", "Anthropic"),
+    "gemini_generate_content": ("google.genai", "Client"),
+    "bedrock_converse": ("boto3", "client"),
+    "ollama_chat": ("httpx2", "Client"),
 }
-"""For each API: the name under which its SDK has what makes a client, and a client of a server."""
+"""For each API: the module and the name of what makes the client of its SDK."""
 
 
 def asked() -> Transcript:
@@ -80,8 +69,8 @@ class Maker:
 @contextmanager
 def making(api: Api, url: str) -> Iterator[Maker]:
     """The SDK's maker of clients, replaced by one that says what it has made."""
-    module, name, make = MAKERS[api]
-    ready = [make(url) for _ in range(THREADS + 1)]
+    module, name = MAKERS[api]
+    ready = [sync_client(api, url) for _ in range(THREADS + 1)]
     maker = Maker(ready)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importlib.import_module(module), name, maker)

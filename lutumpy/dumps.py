@@ -189,7 +189,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
             else:
                 raise TranscriptError("results without a turn before them")
         except (TranscriptError, *WRONG) as error:
-            what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+            what = f"{error} is missing" if type(error) is KeyError else str(error)
             raise TranscriptError(
                 f"items[{index}] of the dump is invalid: {what}; nothing was loaded"
             ) from error

@@ -147,7 +147,7 @@ def build_session(
             beside["open_calls"] = state["open_calls"]
         usage, unsettled = load_usage(state["usage"]), load_unsettled(state["unsettled"])
     except (TranscriptError, *WRONG) as error:
-        what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+        what = f"{error} is missing" if type(error) is KeyError else str(error)
         raise TranscriptError(f"the state is invalid: {what}; nothing was loaded") from error
     transcript = load_transcript({"items": merged, **beside})
     if transcript.head != head:

@@ -186,6 +186,39 @@ def test_a_state_that_is_none_is_refused(junk: Any) -> None:
             Session.build(items, without)
 
 
+def test_turns_whose_reasoning_was_dropped_stay_so() -> None:
+    """They are ranges in the state: what a store has appended isn't written again."""
+    session, kept = Session(), Kept()
+    session.push_user("go")
+    for number, is_dropped in enumerate([True, True, False, True]):
+        call = Call("look", {"n": number}, id=f"c{number}")
+        model = ScriptedModel([Reply(calls=[call], reasoning="hm")], api="anthropic_messages")
+        outcome = session.text_turn(model, tools=LookTools).collect_sync()
+        assert isinstance(outcome, NeedsTools)
+        if is_dropped:
+            session.push_user("in between")
+        results = [outcome.round.calls[0].complete("yes")]
+        outcome.round.commit(session, results, rebase=is_dropped)
+    kept.save(session)
+    assert [turn.reasoning_dropped for turn in session.turns()] == [True, True, False, True]
+    assert len(kept.state["reasoning_dropped"]) == 2
+    assert kept.build().turns() == session.turns()
+
+
+@pytest.mark.parametrize(
+    ("ephemeral", "words"),
+    [
+        ([99, {"item": "message"}], "an ephemeral message stands at 99 of"),
+        ([-1, {"item": "message"}], "an ephemeral message stands at -1 of"),
+        ([0, {"item": "message", "ephemeral": False}], "a message among the ephemerals is none"),
+    ],
+)
+def test_an_ephemeral_of_a_state_is_one_and_has_a_place(ephemeral: Any, words: str) -> None:
+    items, state = whole()
+    with pytest.raises(TranscriptError, match=words):
+        Session.build(items, {**state, "ephemerals": [ephemeral]})
+
+
 def test_an_item_that_was_changed_is_noticed() -> None:
     items, state = whole()
     for index in range(len(items)):

@@ -69,7 +69,7 @@ class UnresolvedCall:
                 raise TypeError("something in it is no text")
             make = ToolMetadata.of_text if call.get("is_text") is True else ToolMetadata
         except (AttributeError, KeyError, TypeError) as error:
-            what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+            what = f"{error} is missing" if type(error) is KeyError else str(error)
             raise ValueError(f"the dump of an unresolved call is invalid: {what}") from error
         scope, equal_to, *metadata = texts
         return UnresolvedCall.of(scope, make(*metadata), equal_to)

@@ -105,7 +105,7 @@ def load_plan(
     except (TranscriptError, *WRONG) as error:
         if isinstance(error, PlanError):
             raise
-        what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+        what = f"{error} is missing" if type(error) is KeyError else str(error)
         raise PlanError("format", f"the plan is invalid: {what}; nothing was loaded") from error
     entries = [entry for entry, _ in loaded]
     states = [state for _, state in loaded]

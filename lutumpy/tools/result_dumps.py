@@ -71,7 +71,7 @@ def load_result(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
             if key in data:
                 result = read(result, data)
     except (*WRONG, RecursionError) as error:
-        what = f"{error!r} is missing" if type(error) is KeyError else str(error)
+        what = f"{error} is missing" if type(error) is KeyError else str(error)
         raise ValueError(
             f"the dump of a result of call {call.metadata.id!r} is invalid: {what}; "
             "nothing was loaded"

@@ -506,6 +506,43 @@ def test_each_kind_has_its_reason_P13() -> None:
     refused("committed", session, data)
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("calls", 0, "tool"), "move", "its calls are not those of its turn"),
+        (("calls", 2, "result", "status"), "ok", "the result of a rejected call has the status"),
+        (("calls", 2, "source"), "fate", "the source of a decision is 'fate'"),
+        (("calls", 3, "reason"), "boredom", "no issue has the reason 'boredom'"),
+        (("calls", 3, "repeat"), -1, "and -1 repeats"),
+    ],
+    ids=str,
+)
+def test_what_a_dump_says_of_its_calls_has_to_fit_P13(path: Any, value: Any, words: str) -> None:
+    def decide(call: Any) -> Any:
+        return Reject("no") if Desk.wipe.matches(call) else RunNormally()
+
+    session, plan = read(LOOK, MOVE, WIPE, UNKNOWN, decide=decide)
+    data = plan.suspend(scope="s")
+    assert words in str(refused("format", session, without_digest(changed(data, path, value))))
+    without_id = {name: of for name, of in data["calls"][0].items() if name != "call_id"}
+    without = without_digest(changed(data, ("calls", 0), without_id))
+    assert "'call_id' is missing" in str(refused("format", session, without))
+    with pytest.raises(ValueError, match="'refuse' or 'reject', not 'ignore'"):
+        load(data, session, drift="ignore")
+    load(data, session).discard()
+
+
+def test_ephemerals_before_the_round_do_not_move_where_it_begins_K4() -> None:
+    session, plan = read(LOOK)
+    data = plan.suspend(scope="s")
+    fuller = Session.load(session.dump())
+    fuller.push_ephemeral_user("by the way")
+    fuller.push_user("are you there?")
+    twin = load(data, fuller)
+    twin.commit(fuller, [call.complete("x") for call in twin.pending], rebase=True)
+    assert len(fuller.turns()) == 1
+
+
 def test_items_that_were_added_do_not_refuse_a_dump_K4() -> None:
     session, plan = read(LOOK)
     data = plan.suspend(scope="s")

@@ -75,6 +75,24 @@ def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, ki
         assert values(objects.finish()) == values(plain.finish())
 
 
+@pytest.mark.parametrize(
+    ("file", "construct", "kind"), [k for k in KINDS if k[0] in DECODERS], ids=DECODERS
+)
+def test_a_stream_that_nobody_looks_at_ends_as_one_that_is_read(
+    file: str, construct: Any, kind: Any
+) -> None:
+    for row in (FIXTURES / file).read_text().splitlines():
+        lines = json.loads(row)["response"].splitlines()
+        recorded = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        looked_at, dicts, objects = [DECODERS[file].stream_decoder() for _ in range(3)]
+        for event in recorded:
+            looked_at.feed(event)
+        dicts.feed_all(recorded)
+        objects.feed_all([construct(type_=kind, value=event) for event in recorded])
+        assert dicts.finish() == looked_at.finish()
+        assert values(objects.finish()) == values(looked_at.finish())
+
+
 def test_objects_that_only_look_like_events_are_ignored_C8() -> None:
     for delta in (
         None,
@@ -84,6 +102,32 @@ def test_objects_that_only_look_like_events_are_ignored_C8() -> None:
     ):
         odd = SimpleNamespace(type="content_block_delta", delta=delta)
         assert AnthropicMessages.stream_decoder().feed(odd) == []
+
+
+def test_in_a_stream_that_nobody_looks_at_what_is_no_event_is_ignored_C8() -> None:
+    start = {"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": []}}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": '{"a":1}'}
+    delta = {"type": "content_block_delta", "index": 0, "delta": piece}
+    odd = [
+        {"type": "content_block_delta", "index": 0},
+        {"type": "content_block_delta", "index": 0, "delta": {}},
+        {"type": "content_block_delta", "index": 0, "delta": {**piece, "partial_json": 3}},
+        SimpleNamespace(type="content_block_delta", index=0),
+        SimpleNamespace(type="content_block_delta", index=0, delta=SimpleNamespace()),
+        None,
+        3,
+    ]
+    decoder = AnthropicMessages.stream_decoder()
+    begin = {"type": "content_block_start", "index": 0, "content_block": call}
+    end = [
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    decoder.feed_all([start, begin, *odd, delta, *odd, *end])
+    (found,) = decoder.finish().calls
+    assert found.arguments == '{"a":1}'
 
 
 def test_what_is_no_event_is_an_empty_one_C8() -> None:

@@ -133,6 +133,29 @@ def test_a_dump_that_an_api_refuses_is_not_loaded(monkeypatch: pytest.MonkeyPatc
     assert len(Session.load({**data, "refused": known}).transcript) == len(data["items"])
 
 
+def test_a_dump_of_an_earlier_release_is_not_judged_by_the_api_that_wrote_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It doesn't say what was refused when it was saved."""
+    data = edited()
+    writers = {item["api"] for item in data["items"] if "api" in item}
+    problem = Problem("any.rule", "messages[0]", "no", "refused")
+    monkeypatch.setattr(
+        histories, "check_messages", lambda api, *_, **options: [problem] * (api in writers)
+    )
+    with pytest.raises(TranscriptError, match=r"any\.rule"):
+        Session.load(data)
+    del data["refused"]
+    assert len(Session.load(data).transcript) == len(data["items"])
+
+
+def test_an_edited_dump_of_instructions_alone_is_loaded() -> None:
+    session = Session()
+    session.push_system("Be brief.")
+    data = set_at(session.dump(), ("items", 0, "parts", 0, "text"), "Be very brief.")
+    assert len(Session.load(data).transcript) == 1
+
+
 def test_a_dump_of_which_no_request_can_be_made_is_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -348,6 +348,19 @@ def test_a_repair_says_what_it_drops_and_no_more_PB19() -> None:
     assert mended(talk, body, before=talk.before)[1] == ["messages.5.content.0"]
 
 
+def test_reasoning_of_responses_goes_with_the_ids_that_ask_for_it_PB19() -> None:
+    talk = Talk(RESPONSES, "gpt-6.2-astra", turns=3)
+    body = copy.deepcopy(talk.body)
+    body["input"][5]["arguments"] = {"n": 1}  # of the second call, which makes it a text
+    after, places = mended(talk, body, model="gpt-6.2-astra")
+    assert places == ["input.7"]
+    kinds = [item.get("type") for item in after["input"]]
+    assert kinds.count("reasoning") == 2
+    assert moved_reasoning(talk, body, after) == []
+    calls = [item for item in after["input"] if item.get("type") == "function_call"]
+    assert ["id" in call for call in calls] == [True, True, False]
+
+
 def test_marks_and_the_oldest_reasoning_go_without_any_other_PB19() -> None:
     talk = Talk(MESSAGES, "claude-fable-5-2", turns=3)
     body = copy.deepcopy(talk.body)

@@ -143,6 +143,14 @@ def test_reasoning_stays_where_another_item_of_the_model_follows() -> None:
         assert apply_repairs(history, repairs) == [USER, reasoning(0), kept]
 
 
+def test_reasoning_without_its_item_leaves_what_later_reasoning_led_to() -> None:
+    nameless = {name: value for name, value in SAID.items() if name != "id"}
+    history = [USER, reasoning(0), nameless, reasoning(1), SAID, USER]
+    (repair,) = propose_repairs(API, history, thorough=True)
+    assert repair.kind == "drop_reasoning"
+    assert apply_repairs(history, [repair]) == [USER, nameless, reasoning(1), SAID, USER]
+
+
 def test_a_call_stays_when_nothing_else_would_be_left() -> None:
     history = [reasoning(0), {**CALLS[6], "call_id": "c"}]
     assert propose_repairs(API, history, thorough=True) == []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
+from lutumpy.rules.openai.responses.limits import MAX_OUTPUT
 
 SURE = "refused"
 
@@ -202,3 +203,190 @@ def test_a_content_of_gemini_of_an_unknown_role_has_the_one_that_it_shows(
     assert repair.reason == (
         f"The role is missing or unknown; a message with {words} has the role {role!r}."
     )
+
+
+# --- what each becomes ----------------------------------------------------------------------------
+
+
+CALL = {"function": {"name": "f", "arguments": {}}}
+
+
+def ollama(calls: Any) -> list[Any]:
+    result = {"role": "tool", "tool_name": "f", "content": "x"}
+    return [ASKED, {"role": "assistant", "content": "So.", "tool_calls": calls}, result]
+
+
+@pytest.mark.parametrize("calls", [CALL, ["odd", CALL], [CALL, None]])
+def test_ollamas_calls_are_a_list_of_calls(calls: Any) -> None:
+    assert refused("ollama_chat", ollama(calls)) == ["ollama.tool_calls"]
+    assert mended("ollama_chat", ollama(calls)) == ollama([CALL])
+
+
+@pytest.mark.parametrize("calls", ["odd", 7, {}])
+def test_of_ollamas_calls_that_hold_none_nothing_stays(calls: Any) -> None:
+    assert mended("ollama_chat", ollama(calls)) == [ASKED, {"role": "assistant", "content": "So."}]
+
+
+def test_an_id_of_ollama_is_a_text() -> None:
+    call, result = {"id": 3, **CALL}, {"role": "tool", "tool_call_id": 3, "content": "x"}
+    history = [ASKED, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
+    after = mended("ollama_chat", history)
+    assert after[1]["tool_calls"] == [{"id": "3", **CALL}]
+    assert after[2]["tool_call_id"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ([{"type": "reasoning.text", "text": "Hm."}, {"summary": "So."}, "odd"], "Hm.\n\nSo."),
+        ("Hm.", "Hm."),
+    ],
+)
+def test_reasoning_that_can_be_read_goes_where_the_host_takes_it(said: Any, words: str) -> None:
+    turn = {"role": "assistant", "content": "x"}
+    history = [ASKED, {**turn, "reasoning_details": said}, ASKED]
+    repairs = propose_repairs("openai_chat", history, host="groq")
+    assert apply_repairs(history, repairs) == [ASKED, {**turn, "reasoning": words}, ASKED]
+
+
+def test_a_result_of_claude_that_is_an_error_holds_text_only() -> None:
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    failed = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
+    asked, called = ASKED, {"role": "assistant", "content": [USE]}
+    for parts in ([image], [{"type": "text", "text": "no"}, image]):
+        history = [asked, called, {"role": "user", "content": [{**failed, "content": parts}]}]
+        assert refused("anthropic_messages", history) == ["anthropic.error_content"]
+        result, behind = mended("anthropic_messages", history)[2]["content"]
+        assert [part["type"] for part in result["content"]] == ["text"]
+        assert behind == image
+
+
+@pytest.mark.parametrize("written", [{}, {"toolset_name": "other"}])
+def test_a_result_of_claude_names_the_toolset_of_its_call(written: dict[str, str]) -> None:
+    call, result = {**USE, "toolset_name": "s"}, {"type": "tool_result", "tool_use_id": "t1"}
+    history = [
+        ASKED,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{**result, "content": "x", **written}]},
+    ]
+    (after,) = mended("anthropic_messages", history)[2]["content"]
+    assert after == {**result, "content": "x", "toolset_name": "s"}
+
+
+@pytest.mark.parametrize(
+    ("block", "kind"),
+    [
+        (
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+            "call",
+        ),
+        ({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}, "result"),
+    ],
+)
+def test_of_claudes_own_tools_no_call_or_result_is_alone(block: Any, kind: str) -> None:
+    said = {"type": "text", "text": "So."}
+    history = [ASKED, {"role": "assistant", "content": [block, said]}, ASKED]
+    (repair,) = propose_repairs("anthropic_messages", history)
+    assert repair.kind == f"drop_{kind}"
+    assert apply_repairs(history, [repair])[1]["content"] == [said]
+
+
+def test_of_an_output_that_is_too_long_the_beginning_stays_and_its_length_is_told() -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "x" * (MAX_OUTPUT + 1)}
+    history = [ASKED, call, output]
+    (*_, after) = apply_repairs(history, propose_repairs("openai_responses", history))
+    assert len(after["output"]) <= MAX_OUTPUT
+    assert after["output"].endswith(f"xx... [cut: {MAX_OUTPUT + 1} characters]")
+
+
+def test_an_image_of_an_answer_goes_to_the_user_behind_its_calls_and_results() -> None:
+    image = {"type": "input_image", "image_url": "https://example.org/a.png"}
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
+    answer = {"role": "assistant", "content": [image]}
+    _, first, *between, last = mended("openai_responses", [ASKED, answer, call, output])
+    assert [part["type"] for part in first["content"]] == ["output_text"]
+    assert between == [call, output]
+    assert last["role"] == "user"
+    assert last["content"][1] == image
+
+
+def gemini_answer(parts: Any) -> list[Any]:
+    said = {"role": "model", "parts": [{"text": "So."}]}
+    return [*gemini()[:1], said, {"role": "user", "parts": parts}]
+
+
+IMAGE = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "after"),
+    [
+        ({"text": "x"}, [{"text": "x"}]),
+        ("x", [{"text": "x"}]),
+        (7, [{"text": "7"}]),
+        ([None, {"text": "x"}], [{"text": "x"}]),
+        ([{}, {"text": "x"}], [{"text": "x"}]),
+        (["x", 5], [{"text": "x"}, {"text": "5"}]),
+        ([{"text": "x", **IMAGE}], [{"text": "x"}, IMAGE]),
+        ([{"text": "x", "inlineData": 7}], [{"text": "x"}]),
+    ],
+)
+def test_the_parts_of_gemini_are_a_list_of_parts_with_one_kind_of_data(
+    parts: Any, after: list[Any]
+) -> None:
+    assert mended("gemini_generate_content", gemini_answer(parts)) == gemini_answer(after)
+
+
+@pytest.mark.parametrize("parts", [[], [{}], [None]])
+def test_a_content_of_gemini_that_holds_nothing_goes(parts: Any) -> None:
+    history = gemini_answer(parts)
+    assert mended("gemini_generate_content", history) == history[:2]
+
+
+def test_instructions_among_geminis_contents_are_marked_as_such() -> None:
+    history = [*gemini()[:1], {"role": "system", "parts": [{"text": "Be brief."}]}]
+    assert mended("gemini_generate_content", history)[1] == {
+        "role": "user",
+        "parts": [{"text": "<system>\nBe brief.\n</system>"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("blocks", "after"),
+    [
+        ([{"text": "x", **CONVERSE_USE}], [{"text": "x"}, CONVERSE_USE]),
+        ([{"toolUse": {**CONVERSE_USE["toolUse"], "type": "tool_use"}}], [CONVERSE_USE]),
+        ([{"toolUse": {**CONVERSE_USE["toolUse"], "odd": 1}}], [CONVERSE_USE]),
+        (
+            [{"toolUse": {**CONVERSE_USE["toolUse"], "name": "f g"}}],
+            [{"toolUse": {**CONVERSE_USE["toolUse"], "name": "f_g"}}],
+        ),
+    ],
+)
+def test_a_block_of_converse_says_one_thing_as_requests_say_it(
+    blocks: list[Any], after: list[Any]
+) -> None:
+    history = converse("success")
+    history[1]["content"] = blocks
+    assert mended("bedrock_converse", history)[1]["content"] == after
+
+
+def test_a_mark_that_is_there_already_is_not_put_behind_its_text_again() -> None:
+    mark = {"cachePoint": {"type": "default"}}
+    history = [*converse("success")[:1], {"role": "assistant", "content": [{"text": "x", **mark}]}]
+    history[1]["content"].append(mark)
+    assert mended("bedrock_converse", history)[1]["content"] == [{"text": "x"}, mark]
+
+
+@pytest.mark.parametrize("arguments", ["{}", {}])
+def test_calls_that_ollamas_results_hold_are_spelled_as_calls(arguments: Any) -> None:
+    history = ollama([CALL])
+    history[2]["tool_calls"] = {"name": "f", "arguments": arguments}
+    assert CALL in [call for turn in mended("ollama_chat", history) for call in _calls_of(turn)]
+
+
+def _calls_of(message: dict[str, Any]) -> list[Any]:
+    calls: list[Any] = message.get("tool_calls", [])
+    return calls

@@ -163,6 +163,20 @@ TAKEN: dict[str, Callable[[], Schema]] = {
 }
 
 
+LONG = {
+    "a chain of 200,000",
+    "a pattern of 50,000",
+    "an enum of 100,000",
+    "5,000 properties",
+    "2^14 for each entry",
+}
+"""What takes a fifth of a second and more."""
+
+
+def cases(schemas: dict[str, Callable[[], Schema]]) -> list[Any]:
+    return [pytest.param(w, marks=pytest.mark.slow) if w in LONG else w for w in schemas]
+
+
 def deep(levels: int) -> Any:
     value: Any = "end"
     for _ in range(levels):
@@ -194,9 +208,7 @@ def parse(tool: DynamicTool, arguments: str) -> None:
     assert len(told) < 6000
 
 
-@pytest.mark.pure
-@pytest.mark.slow
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("what", cases(REFUSED))
 def test_what_could_harm_is_refused_as_it_is_declared(what: str) -> None:
     schema = REFUSED[what]()
     with ended_if_endless(), pytest.raises(DeclarationError):
@@ -211,8 +223,7 @@ def test_the_same_goes_for_schemas_of_results_and_answers() -> None:
         DynamicTool("hostile", "A tool.", {}, output_schema=schema)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", TAKEN)
+@pytest.mark.parametrize("what", cases(TAKEN))
 def test_what_is_only_strange_is_taken_and_costs_nobody_anything(what: str) -> None:
     with ended_if_endless():
         tool = DynamicTool("hostile", "A tool.", TAKEN[what]())
@@ -222,6 +233,20 @@ def test_what_is_only_strange_is_taken_and_costs_nobody_anything(what: str) -> N
         for adapter in ADAPTERS:
             for strict in (False, True):
                 adapter.tools(offer, strict=strict)
+
+
+def test_what_it_takes_to_check_a_value_is_counted_with_names_and_branches() -> None:
+    """Of a schema that leads back to itself in two ways, since that may take very long."""
+    branch = {"allOf": [{"type": "object"}, {"minProperties": 1}], **TREE}
+    tree = {"anyOf": [branch, branch, {"type": "string"}], "propertyNames": {"maxLength": 3}}
+    schema = prop({"$ref": "#/$defs/t"}, **{"$defs": {"t": tree}})
+    tool = DynamicTool("find", "Find.", schema)
+    toolset = Toolset.of("Found", [tool])
+    toolset.parse(ToolMetadata("c1", "find", json.dumps({"a": {"a": "x"}})))
+    wrong = {"a": {"a": {"too_long": "x", "also_long": "x"}}}
+    with pytest.raises(InvalidArgumentsError, match="too_long"):
+        toolset.parse(ToolMetadata("c1", "find", json.dumps(wrong)))
+    parse(tool, json.dumps({"a": {f"n{number}": deep(5) for number in range(400)}}))
 
 
 def test_a_schema_that_leads_back_in_two_ways_takes_values_of_usual_depth() -> None:

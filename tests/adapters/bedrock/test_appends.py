@@ -103,6 +103,35 @@ def test_tools_are_withdrawn_and_offered_again_by_reference_PB2_PB6(cache: Any) 
     assert not llm.refusals
 
 
+def test_what_is_declared_so_that_the_list_stays_is_withdrawn_at_once_PB2() -> None:
+    llm, session = conversation()
+    result = step(llm, session, available=NARROW, prefix_stable=True)
+    assert result.prefix.appended == ("tool_removal delete",)
+    assert declared(llm.bodies[-1]) == ["look", "delete"]
+    assert llm.bodies[-1]["messages"][-1]["content"] == [
+        {"toolRemoval": {"tool": {"name": "delete"}}}
+    ]
+    assert not llm.refusals
+
+
+def test_a_tool_with_other_parameters_has_no_words_either_PB8() -> None:
+    @tool_fn(name="look")
+    def look_twice(key: str, times: int = 2) -> str:
+        """Look something up."""
+        return key
+
+    class Others(Toolset):
+        look, delete = tool(look_twice), tool(delete)
+
+    llm, session = conversation()
+    step(llm, session)
+    llm.play(signed_reply(len(llm.bodies), None, {}))
+    outcome = session.text_turn(llm, tools=Others).collect_sync()
+    assert outcome.result.prefix.changed == ("tools",)
+    assert [lost.turn for lost in outcome.result.prefix.dropped] == [0]
+    assert not llm.refusals
+
+
 def test_a_new_tool_has_no_words_so_exactly_what_is_bound_stays_out_PB8_PB9() -> None:
     llm, session = conversation()
     step(llm, session, "look")

@@ -33,6 +33,8 @@ SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
 # pyright makes and drops millions of objects: with room for the young ones, node collects them less
 # often, and a fifth of its time is saved.
+_NOX = (sys.executable, "-m", "nox", "--session")
+_BINARIES = "Scripts" if os.name == "nt" else "bin"  # of an environment
 FAST_NODE = {"NODE_OPTIONS": "--max-semi-space-size=128"}
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
@@ -110,6 +112,20 @@ def _install(session: nox.Session, *groups: str) -> None:
     )
 
 
+def _run_with_tests(
+    session: nox.Session, *arguments: str, env: dict[str, str] | None = None
+) -> None:
+    """Run the Python of `tests` on the newest version, with what is installed there. To install the
+    same again, and to compile it, would take each session half a minute.
+    """
+    binaries = session.cache_dir.parent / f"tests-{NEWEST.replace('.', '-')}" / _BINARIES
+    python = binaries / "python"
+    if not python.exists() or python.lstat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        session.run(*_NOX, f"tests-{NEWEST}", "--install-only")
+    path = f"{binaries.absolute()}{os.pathsep}{os.environ['PATH']}"
+    session.run(str(python.absolute()), *arguments, env={"PATH": path, **(env or {})})
+
+
 def _install_checkers(session: nox.Session) -> None:
     session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
 
@@ -117,10 +133,9 @@ def _install_checkers(session: nox.Session) -> None:
 @nox.session(python=False)
 def quick(session: nox.Session) -> None:
     """`lint` and `types`, and `tests` on the newest Python beside them."""
-    command = (sys.executable, "-m", "nox", "--session")
     with ThreadPoolExecutor(2) as pool:
-        checks = pool.submit(session.run, *command, "lint", "types", silent=True)
-        run = pool.submit(session.run, *command, f"tests-{NEWEST}")
+        checks = pool.submit(session.run, *_NOX, "lint", "types", silent=True)
+        run = pool.submit(session.run, *_NOX, f"tests-{NEWEST}")
     print(checks.result())  # where it failed, nox has printed it
     run.result()
 
@@ -135,12 +150,11 @@ def tests(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *options, env=SMALL)
 
 
-@nox.session(python=NEWEST, tags=["ci"])
+@nox.session(python=False, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
-    _install(session, "test")
     options = [*SPREAD_MORE, "-m", "sweep or scaled or process or slow", *session.posargs]
-    session.run("python", "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
+    _run_with_tests(session, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
 @nox.session(python=[v for v in VERSIONS if v not in (OLDEST, NEWEST)], tags=["ci"])
@@ -154,8 +168,8 @@ def between(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST, tags=["ci"])
 def oldest(session: nox.Session) -> None:
-    """The tests with the lowest direct dependencies of pyproject.toml, and their coverage; without
-    the long ones that find the same with any (the mark `pure`).
+    """The tests with the lowest direct dependencies of pyproject.toml, without the long ones that
+    find the same with any (the mark `pure`), and the coverage of the quick ones.
     """
     session.install("uv")
     session.run(
@@ -164,7 +178,7 @@ def oldest(session: nox.Session) -> None:
         *(*_group("test"), *_group("coverage")),
         external=True,
     )
-    _run_covered(session, "-m", "not pure", env=SMALL)
+    _run_covered(session, "-m", "not pure", env={**SMALL, "LUTUMPY_COVERED": "quick"})
 
 
 @nox.session(python=NEWEST)
@@ -175,7 +189,8 @@ def coverage(session: nox.Session) -> None:
 
 
 def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None = None) -> None:
-    """Run the test suite and hold its coverage to the bound, branches and subprocesses included.
+    """Run the test suite and hold its coverage to the bound, branches and subprocesses included;
+    with `LUTUMPY_COVERED=quick` only that of the quick tests (tests/conftest.py).
 
     On Python 3.10 this takes 1.4 times as long as the tests alone, on 3.13 twice as long: that is
     why the CI measures it on the oldest.
@@ -293,7 +308,7 @@ def package(session: nox.Session) -> None:
     (wheel,) = work.glob("*.whl")
     clean = work / "clean"
     session.run("python", "-m", "venv", str(clean))
-    binaries = clean / ("Scripts" if os.name == "nt" else "bin")
+    binaries = clean / _BINARIES
     python = str(binaries / "python")
     extras = EDITABLE.removeprefix(".")
     # The program that the site shows first needs no extra.
@@ -415,19 +430,19 @@ def evals(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/testing/test_evals.py", env=env)
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def mcp(session: nox.Session) -> None:
     """McpTools and an example against the reference servers from npm."""
     if not all(map(shutil.which, ("node", "npm"))):
         session.skip("there is no node, or no npm, on the PATH")
-    _install(session, "test")
     try:
         folder = _install_npm(session, ROOT / "tests" / "mcp" / "npm", "npm")
     except CommandFailed:
         session.skip("the servers can't be had from the package registry")
     files = [str(file) for file in sorted(ROOT.glob("tests/mcp/test_npm_*.py"))]
-    session.run(
-        *("python", "-m", "pytest", "-q", *files, *session.posargs),
+    _run_with_tests(
+        session,
+        *("-m", "pytest", "-q", *files, *session.posargs),
         env={"LUTUMPY_NPM_MCP": str(folder)},
     )
 
@@ -498,11 +513,10 @@ def bench(session: nox.Session) -> None:
         session.run("python", str(script))
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def counts(session: nox.Session) -> None:
     """What a round, a tool and an import cost, counted: as tests/benchmarks/counts.json says."""
-    _install(session, "test")
-    session.run("python", "tests/benchmarks/counts.py", *session.posargs)
+    _run_with_tests(session, "tests/benchmarks/counts.py", *session.posargs)
 
 
 @nox.session(python=NEWEST)
@@ -529,20 +543,10 @@ def speed(session: nox.Session) -> None:
             session.run("git", "worktree", "remove", "--force", str(other), external=True)
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def acceptance(session: nox.Session) -> None:
     """The acceptance tests that stand beside the project, where there are any."""
     if not ACCEPTANCE.is_dir():
         session.skip("there are no acceptance tests beside the project")
-    _install(session, "test")
     files = [str(file) for file in sorted(ACCEPTANCE.glob("test_*.py"))]
-    session.run(
-        "python",
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        *files,
-        env={"PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    _run_with_tests(session, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)

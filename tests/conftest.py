@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,27 @@ def _is_scaled(function: Any) -> bool:
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = set(code.co_names) if code is not None else set()
     return getattr(function, "is_hypothesis_test", False) or bool(names & _SCALED)
+
+
+# Where coverage is counted on the way (the session `oldest`), it is that of the quick tests: they
+# reach each module as far as its bound asks, and the others would take a third longer.
+if os.environ.get("LUTUMPY_COVERED") == "quick":
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+        counter = sys.modules["coverage"].Coverage.current()
+        if not (item.get_closest_marker("slow") or item.get_closest_marker("process")):
+            return (yield)
+        counter.stop()
+        # By these variables the programs that a test starts are counted.
+        named = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE_")}
+        for name in named:
+            del os.environ[name]
+        try:
+            return (yield)
+        finally:
+            os.environ.update(named)
+            counter.start()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,7 +2,7 @@
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
 everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it may run
-beside the others, which use every core.
+beside the others, which use every core, and beside each other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ WHOLE = "3.13"  # the newest on which every extra and every tool of the checks w
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 # By `worksteal` each worker has most of a module's tests.
 SPREAD = ["-n", "logical", "--dist", "worksteal"]
-# Tests wait for programs and servers a third of the time: three workers keep two cores busy where
-# nothing runs beside them.
+# Slow tests wait for programs and servers a third of the time: three workers keep two cores busy
+# where nothing runs beside them.
 SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
@@ -153,7 +153,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(python=False, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
-    options = [*SPREAD_MORE, "-m", "sweep or scaled or process or slow", *session.posargs]
+    options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
     _run_with_tests(session, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
@@ -163,7 +163,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD_MORE, *files, env=SMALL)
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
 
 
 @nox.session(python=OLDEST, tags=["ci"])

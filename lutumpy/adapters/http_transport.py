@@ -32,7 +32,7 @@ from lutumpy.adapters.http_retries import Retries
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
-from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
+from lutumpy.adapters.sdk_clients import ClientHolder, close_httpx
 from lutumpy.adapters.sdk_events import EventError, EventSplitter, Splitter
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
 from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
@@ -71,7 +71,7 @@ class _Stream(NamedTuple):
     close: Callable[[], Any]
 
 
-class HttpTransport:
+class HttpTransport(ClientHolder):
     """Sends ready JSON bytes to one address, with retries as the SDKs have them, and keeps the
     connections open.
 
@@ -96,15 +96,11 @@ class HttpTransport:
     """
 
     __slots__ = (
-        "_async_client",
         "_explain",
         "_format",
         "_headers",
         "_max_retries",
-        "_own",
-        "_own_sync",
         "_provider",
-        "_sync_client",
         "_timeout",
         "_url",
     )
@@ -121,6 +117,8 @@ class HttpTransport:
         stream_format: StreamFormat = "events",
         explain: Callable[[AdapterError], str | None] | None = None,
     ) -> None:
+        make_async, make_sync = [partial(_make_client, kind) for kind in ("AsyncClient", "Client")]
+        super().__init__(client, _is_async, make_async, make_sync, close_httpx)
         self._provider = provider
         self._url = url
         self._headers = {"Content-Type": "application/json", **(headers or {})}
@@ -128,17 +126,6 @@ class HttpTransport:
         self._max_retries = max_retries
         self._format = stream_format
         self._explain = explain
-        self._own: OwnClients | None = None
-        self._own_sync: OwnSyncClient | None = None
-        if client is None:
-            self._own = OwnClients(_make_async)
-            self._own_sync = OwnSyncClient(partial(_make_client, "Client"))
-        self._async_client: Any = None
-        self._sync_client: Any = None
-        if client is not None and inspect.iscoroutinefunction(getattr(client, "send", None)):
-            self._async_client = client
-        else:
-            self._sync_client = client
 
     async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Post `body`, a JSON object.
@@ -194,26 +181,6 @@ class HttpTransport:
             return _Stream(response, self._make_splitter(response), response.close)
 
         return SdkStreamSync(open_response, decoder, self._error_reader(retries))
-
-    def client(self) -> Any:
-        """The client of the user's, or the sync one that was made here; `None` before that."""
-        if self._own_sync is not None:
-            return self._own_sync.known
-        return self._async_client if self._async_client is not None else self._sync_client
-
-    async def aclose(self) -> None:
-        """Close the clients that were made here, also the sync one; the next request makes another.
-
-        An async one that belongs to another event loop is closed when that ends.
-        """
-        if self._own is not None:
-            await self._own.aclose()
-        self.close()
-
-    def close(self) -> None:
-        """Close the sync client that was made here; the next request makes another."""
-        if self._own_sync is not None:
-            self._own_sync.close()
 
     # --- one request ------------------------------------------------------------------------------
 
@@ -273,28 +240,6 @@ class HttpTransport:
             return LineSplitter()
         return EventSplitter(response, named=False)
 
-    # --- clients ----------------------------------------------------------------------------------
-
-    async def _async_client_here(self) -> Any:
-        if self._own is not None:
-            return (await self._own.current()).client
-        if self._async_client is None:
-            raise TypeError(
-                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
-                "respond_sync(), or give the adapter an async client"
-            )
-        return self._async_client
-
-    def _sync_client_here(self) -> Any:
-        if self._own_sync is not None:
-            return self._own_sync.current()
-        if self._sync_client is None:
-            raise TypeError(
-                f"{type(self._async_client).__name__} is an async client: use collect() or "
-                "respond(), or give the adapter a sync client"
-            )
-        return self._sync_client
-
     # --- errors -----------------------------------------------------------------------------------
 
     def _error_reader(self, retries: Retries) -> Callable[[Exception, bool], AdapterError | None]:
@@ -337,18 +282,8 @@ class HttpTransport:
         return found
 
 
-class _Closing:
-    """A client made here, closed as the clients of SDKs are."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    async def close(self) -> None:
-        await self.client.aclose()
-
-
-def _make_async() -> _Closing:
-    return _Closing(_make_client("AsyncClient"))
+def _is_async(client: Any) -> bool:
+    return inspect.iscoroutinefunction(getattr(client, "send", None))
 
 
 def _make_client(kind: str) -> Any:

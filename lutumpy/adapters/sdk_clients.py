@@ -15,10 +15,10 @@ import asyncio
 import contextlib
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["OwnClients", "OwnSyncClient"]
+__all__ = ["ClientHolder", "OwnClients", "OwnSyncClient", "close_httpx"]
 
 # Held while a sync client is made, whoever makes it: boto3 makes all of them from one session,
 # which isn't made for several threads.
@@ -30,17 +30,32 @@ class _Kept(NamedTuple):
     guard: AsyncGenerator[None, None]
 
 
+CloseClient: TypeAlias = "Callable[[Any], Awaitable[object]]"
+"""Closes an async client."""
+
+
+async def _close(client: Any) -> None:
+    await client.close()
+
+
+async def close_httpx(client: Any) -> None:
+    """Close an async client of httpx, which calls it `aclose`."""
+    await client.aclose()
+
+
 class OwnClients:
     """The clients of one adapter, by event loop.
 
     Args:
         make: Makes an async client.
+        close: Closes one; the SDKs of OpenAI and Anthropic call it `close`.
     """
 
-    __slots__ = ("__weakref__", "_kept", "_make")
+    __slots__ = ("__weakref__", "_close", "_kept", "_make")
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, make: Callable[[], Any], close: CloseClient = _close) -> None:
         self._make = make
+        self._close = close
         self._kept: dict[Any, _Kept] = {}
 
     async def current(self) -> Any:
@@ -50,7 +65,7 @@ class OwnClients:
         if kept is None:
             self._forget_ended_loops()
             client = self._make()
-            guard = _until_the_loop_ends(weakref.ref(self), loop, client)
+            guard = _until_the_loop_ends(weakref.ref(self), loop, client, self._close)
             await anext(guard)
             kept = self._kept[loop] = _Kept(client, guard)
         return kept.client
@@ -114,8 +129,82 @@ class OwnSyncClient:
             client.close()
 
 
+class ClientHolder:
+    """Has the client that was given, for requests with an event loop or for those without; or makes
+    one of either kind when it is first needed.
+
+    Args:
+        given: The user's client; `None` if clients are made here.
+        is_async: Whether that needs an event loop.
+        make_async: Makes a client for an event loop.
+        make_sync: The same for requests without one.
+        close: Closes a client that `make_async` made.
+    """
+
+    __slots__ = ("_async_client", "_own", "_own_sync", "_sync_client")
+
+    def __init__(
+        self,
+        given: Any | None,
+        is_async: Callable[[Any], bool],
+        make_async: Callable[[], Any],
+        make_sync: Callable[[], Any],
+        close: CloseClient = _close,
+    ) -> None:
+        self._async_client: Any = None
+        self._sync_client: Any = None
+        self._own: OwnClients | None = None
+        self._own_sync: OwnSyncClient | None = None
+        if given is None:
+            self._own, self._own_sync = OwnClients(make_async, close), OwnSyncClient(make_sync)
+        elif is_async(given):
+            self._async_client = given
+        else:
+            self._sync_client = given
+
+    def client(self) -> Any:
+        """The client that was given, or the sync one that was made here; `None` before that."""
+        if self._own_sync is not None:
+            return self._own_sync.known
+        return self._async_client if self._async_client is not None else self._sync_client
+
+    async def aclose(self) -> None:
+        """Close the clients that were made here, also the sync one; the next request makes another.
+
+        An async one that belongs to another event loop is closed when that ends.
+        """
+        if self._own is not None:
+            await self._own.aclose()
+        self.close()
+
+    def close(self) -> None:
+        """Close the sync client that was made here; the next request makes another."""
+        if self._own_sync is not None:
+            self._own_sync.close()
+
+    async def _async_client_here(self) -> Any:
+        if self._own is not None:
+            return await self._own.current()
+        if self._async_client is None:
+            raise TypeError(
+                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
+                "respond_sync(), or give the adapter an async client"
+            )
+        return self._async_client
+
+    def _sync_client_here(self) -> Any:
+        if self._own_sync is not None:
+            return self._own_sync.current()
+        if self._sync_client is None:
+            raise TypeError(
+                f"{type(self._async_client).__name__} is an async client: use collect() or "
+                "respond(), or give the adapter a sync client"
+            )
+        return self._sync_client
+
+
 async def _until_the_loop_ends(
-    owner: weakref.ref[OwnClients], loop: Any, client: Any
+    owner: weakref.ref[OwnClients], loop: Any, client: Any, close: CloseClient
 ) -> AsyncGenerator[None, None]:
     """Waits until the loop, or whoever owns the client, is done with it; then closes the client.
 
@@ -130,7 +219,7 @@ async def _until_the_loop_ends(
         # Nobody waits for the outcome. A connection that the other side has dropped is closed all
         # the same.
         with contextlib.suppress(Exception):
-            await client.close()
+            await close(client)
 
 
 def _running_loop() -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from lutumpy.adapters.provider_errors import adapter_error, is_sdk_error, shorten_text
 from lutumpy.adapters.replies import SdkReply, read_reply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
-from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
+from lutumpy.adapters.sdk_clients import ClientHolder
 from lutumpy.adapters.sdk_events import EventError
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.sdk_stream import SdkStream, SdkStreamSync
@@ -61,7 +61,7 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-class SdkTransport:
+class SdkTransport(ClientHolder):
     """Sends ready JSON bytes through an SDK client.
 
     Args:
@@ -76,17 +76,7 @@ class SdkTransport:
         method: The SDK's own method for such a request, where it makes a span of it.
     """
 
-    __slots__ = (
-        "_async_client",
-        "_headers",
-        "_method",
-        "_own",
-        "_own_sync",
-        "_path",
-        "_provider",
-        "_sync_client",
-        "_timeout",
-    )
+    __slots__ = ("_headers", "_method", "_path", "_provider", "_timeout")
 
     def __init__(
         self,
@@ -100,20 +90,12 @@ class SdkTransport:
         timeout: float | None = None,
         method: TracedMethod | None = None,
     ) -> None:
+        super().__init__(client, _is_async, make_async, make_sync)
         self._method = method
         self._provider = provider
         self._path = path
-        self._async_client: Any = None
-        self._sync_client: Any = None
-        self._own: OwnClients | None = OwnClients(make_async) if client is None else None
-        self._own_sync: OwnSyncClient | None = OwnSyncClient(make_sync) if client is None else None
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._timeout = timeout
-        if client is not None:
-            if _is_async(client):
-                self._async_client = client
-            else:
-                self._sync_client = client
 
     async def send(self, body: bytes, headers: Headers = NO_HEADERS) -> SdkReply:
         """Post `body`, a JSON object.
@@ -208,46 +190,6 @@ class SdkTransport:
             )
 
         return SdkStreamSync(open_response, decoder, self._read_error)
-
-    def client(self) -> Any:
-        """The client that requests go through, async or sync; `None` before one is made here."""
-        if self._own_sync is not None:
-            return self._own_sync.known
-        return self._async_client if self._async_client is not None else self._sync_client
-
-    async def aclose(self) -> None:
-        """Close the clients that were made here, also the sync one; the next request makes another.
-
-        An async one that belongs to another event loop is closed when that ends.
-        """
-        if self._own is not None:
-            await self._own.aclose()
-        self.close()
-
-    def close(self) -> None:
-        """Close the sync client that was made here; the next request makes another."""
-        if self._own_sync is not None:
-            self._own_sync.close()
-
-    async def _async_client_here(self) -> Any:
-        if self._own is not None:
-            return await self._own.current()
-        if self._async_client is None:
-            raise TypeError(
-                f"{type(self._sync_client).__name__} is a sync client: use collect_sync() or "
-                "respond_sync(), or give the adapter an async client"
-            )
-        return self._async_client
-
-    def _sync_client_here(self) -> Any:
-        if self._own_sync is not None:
-            return self._own_sync.current()
-        if self._sync_client is None:
-            raise TypeError(
-                f"{type(self._async_client).__name__} is an async client: use collect() or "
-                "respond(), or give the adapter a sync client"
-            )
-        return self._sync_client
 
     def _post_arguments(self, client: Any, body: bytes, headers: Headers) -> dict[str, Any]:
         options = self._options(headers)

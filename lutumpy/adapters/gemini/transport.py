@@ -64,7 +64,7 @@ class GenaiTransport:
         timeout: float | None = None,
     ) -> None:
         self._client = client
-        self._own = OwnClients(lambda: _Closing(make_async())) if client is None else None
+        self._own = OwnClients(make_async, _close) if client is None else None
         self._own_sync = OwnSyncClient(make_sync)
         self._headers = dict(headers or {})
         self._timeout = timeout
@@ -180,7 +180,7 @@ class GenaiTransport:
         if self._own is None:
             return self._client
         try:
-            return (await self._own.current()).client
+            return await self._own.current()
         except Exception as error:
             _raise_in_our_words(error, making=True)
             raise
@@ -253,16 +253,10 @@ class GenaiTransport:
         return options
 
 
-class _Closing:
-    """A client made here, closed as other SDKs' clients are."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    async def close(self) -> None:
-        """Close both halves."""
-        await self.client.aio.aclose()
-        self.client.close()
+async def _close(client: Any) -> None:
+    """Close both halves."""
+    await client.aio.aclose()
+    client.close()
 
 
 def _is_async(client: Any) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.adapters.sdk_clients import OwnClients
+from lutumpy.adapters.sdk_clients import OwnClients, close_httpx
 from lutumpy.errors import CassetteError
 from lutumpy.testing.cassettes.tape import Playback, Recording, Tape
 
@@ -73,7 +74,7 @@ class AsyncCassetteTransport:
     def __init__(self, tape: Tape, stack: Any) -> None:
         self._tape = tape
         self._stack = stack
-        self._live = OwnClients(lambda: _Closing(stack.AsyncClient(timeout=_NO_TIMEOUT)))
+        self._live = OwnClients(partial(stack.AsyncClient, timeout=_NO_TIMEOUT), close_httpx)
         tape.aclose_with(self.aclose)
 
     async def handle_async_request(self, request: Any) -> Any:
@@ -82,7 +83,7 @@ class AsyncCassetteTransport:
         if isinstance(found, Playback):
             return _response(self._stack, found, self._stack.AsyncByteStream, {})
         _ask_plainly(request)
-        live = await (await self._live.current()).client.send(request, stream=True)
+        live = await (await self._live.current()).send(request, stream=True)
         return _recorded(self._stack, live, found, self._stack.AsyncByteStream)
 
     async def aclose(self) -> None:
@@ -99,16 +100,6 @@ class AsyncCassetteTransport:
         trace: TracebackType | None = None,
     ) -> None:
         await self.aclose()
-
-
-class _Closing:
-    """A client, closed as the clients of SDKs are."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    async def close(self) -> None:
-        await self.client.aclose()
 
 
 def _begin(tape: Tape, request: Any, body: bytes) -> Playback | Recording:

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["ClientHolder", "OwnClients", "OwnSyncClient", "close_httpx"]
+__all__ = ["ClientHolder", "OwnClients", "OwnSyncClient", "close_httpx", "close_sdk"]
 
 # Held while a sync client is made, whoever makes it: boto3 makes all of them from one session,
 # which isn't made for several threads.
@@ -34,7 +34,8 @@ CloseClient: TypeAlias = "Callable[[Any], Awaitable[object]]"
 """Closes an async client."""
 
 
-async def _close(client: Any) -> None:
+async def close_sdk(client: Any) -> None:
+    """Close an async client of OpenAI's or Anthropic's SDK."""
     await client.close()
 
 
@@ -48,12 +49,12 @@ class OwnClients:
 
     Args:
         make: Makes an async client.
-        close: Closes one; the SDKs of OpenAI and Anthropic call it `close`.
+        close: Closes one.
     """
 
     __slots__ = ("__weakref__", "_close", "_kept", "_make")
 
-    def __init__(self, make: Callable[[], Any], close: CloseClient = _close) -> None:
+    def __init__(self, make: Callable[[], Any], close: CloseClient = close_sdk) -> None:
         self._make = make
         self._close = close
         self._kept: dict[Any, _Kept] = {}
@@ -149,7 +150,7 @@ class ClientHolder:
         is_async: Callable[[Any], bool],
         make_async: Callable[[], Any],
         make_sync: Callable[[], Any],
-        close: CloseClient = _close,
+        close: CloseClient = close_sdk,
     ) -> None:
         self._async_client: Any = None
         self._sync_client: Any = None

@@ -25,8 +25,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import field, replace
 from typing import Any, Literal, cast, get_args
 from urllib.parse import unquote
 
@@ -126,7 +125,7 @@ class Parameter:
     segments: bool = False
     fields: frozenset[str] | None = None
     left_out: frozenset[str] = frozenset()
-    owners: Mapping[str, str] = MappingProxyType({})
+    owners: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- reading ------------------------------------------------------------------------------------

@@ -4,11 +4,16 @@ can ask of them.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import importlib
 import inspect
 import pickle
+import pkgutil
+from collections.abc import Iterator
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -228,3 +233,26 @@ def test_the_public_values_are_made_this_way(kind: Any) -> None:
     assert kind.__setattr__.__module__ == kind.__module__
     assert kind.__init__.__annotations__["return"] is None
     assert dataclasses.is_dataclass(kind)
+
+
+def modules() -> Iterator[Any]:
+    """Every module of the package whose extra is installed."""
+    for found in pkgutil.walk_packages(lutumpy.__path__, "lutumpy."):
+        if not found.name.endswith("__main__"):
+            with contextlib.suppress(ModuleNotFoundError):
+                yield importlib.import_module(found.name)
+
+
+def test_no_field_has_a_default_that_some_release_of_python_refuses() -> None:
+    """Early releases of 3.11, as that of Debian 12, can't hash a mapping proxy, and refuse it as a
+    default: its module can't even be imported there.
+    """
+    refused = {
+        f"{value.__module__}.{value.__qualname__}.{one.name}"
+        for module in modules()
+        for value in vars(module).values()
+        if inspect.isclass(value) and dataclasses.is_dataclass(value)
+        for one in dataclasses.fields(value)
+        if isinstance(one.default, MappingProxyType) or type(one.default).__hash__ is None
+    }
+    assert refused == set()

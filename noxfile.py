@@ -28,13 +28,13 @@ SPREAD = ["-n", "logical", "--dist", "worksteal"]
 # Slow tests wait for programs and servers a third of the time: three workers keep two cores busy
 # where nothing runs beside them.
 SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
+_NOX = (sys.executable, "-m", "nox", "--session")
+_BINARIES = "Scripts" if os.name == "nt" else "bin"  # of an environment
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
 # pyright makes and drops millions of objects: with room for the young ones, node collects them less
 # often, and a fifth of its time is saved.
-_NOX = (sys.executable, "-m", "nox", "--session")
-_BINARIES = "Scripts" if os.name == "nt" else "bin"  # of an environment
 FAST_NODE = {"NODE_OPTIONS": "--max-semi-space-size=128"}
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
@@ -186,6 +186,7 @@ def coverage(session: nox.Session) -> None:
     """How much of the package the test suite runs on the newest Python, with all its examples."""
     _install(session, "test", "coverage")
     _run_covered(session)
+    session.run("coverage", "report")
 
 
 def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None = None) -> None:

@@ -21,7 +21,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Unsettled
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
-from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.safe_text import explain_misfit, safe_repr
 
 FORMAT = "lutumpy.session"
 VERSION = 4
@@ -189,7 +189,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
             else:
                 raise TranscriptError("results without a turn before them")
         except (TranscriptError, *WRONG) as error:
-            what = f"{error} is missing" if type(error) is KeyError else str(error)
+            what = explain_misfit(error)
             raise TranscriptError(
                 f"items[{index}] of the dump is invalid: {what}; nothing was loaded"
             ) from error

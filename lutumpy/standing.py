@@ -31,6 +31,7 @@ from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Unsettled
 from lutumpy.dumps import dump_unsettled, load_transcript, load_unsettled
 from lutumpy.errors import TranscriptError
+from lutumpy.plain.safe_text import explain_misfit
 
 __all__ = ["build_session", "dump_state", "items_since"]
 
@@ -147,7 +148,7 @@ def build_session(
             beside["open_calls"] = state["open_calls"]
         usage, unsettled = load_usage(state["usage"]), load_unsettled(state["unsettled"])
     except (TranscriptError, *WRONG) as error:
-        what = f"{error} is missing" if type(error) is KeyError else str(error)
+        what = explain_misfit(error)
         raise TranscriptError(f"the state is invalid: {what}; nothing was loaded") from error
     transcript = load_transcript({"items": merged, **beside})
     if transcript.head != head:

@@ -117,8 +117,13 @@ class HttpTransport(ClientHolder):
         stream_format: StreamFormat = "events",
         explain: Callable[[AdapterError], str | None] | None = None,
     ) -> None:
-        make_async, make_sync = [partial(_make_client, kind) for kind in ("AsyncClient", "Client")]
-        super().__init__(client, _is_async, make_async, make_sync, close_httpx)
+        super().__init__(
+            client,
+            _is_async,
+            partial(_make_client, "AsyncClient"),
+            partial(_make_client, "Client"),
+            close_httpx,
+        )
         self._provider = provider
         self._url = url
         self._headers = {"Content-Type": "application/json", **(headers or {})}

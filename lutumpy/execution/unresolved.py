@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lutumpy import ToolMetadata
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import explain_misfit
 from lutumpy.plain.values import dataclass
 from lutumpy.tools import call_arguments, final_arguments
 
@@ -69,7 +70,7 @@ class UnresolvedCall:
                 raise TypeError("something in it is no text")
             make = ToolMetadata.of_text if call.get("is_text") is True else ToolMetadata
         except (AttributeError, KeyError, TypeError) as error:
-            what = f"{error} is missing" if type(error) is KeyError else str(error)
+            what = explain_misfit(error)
             raise ValueError(f"the dump of an unresolved call is invalid: {what}") from error
         scope, equal_to, *metadata = texts
         return UnresolvedCall.of(scope, make(*metadata), equal_to)

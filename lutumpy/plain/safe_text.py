@@ -7,7 +7,7 @@ the library's own.
 
 from __future__ import annotations
 
-__all__ = ["class_name", "safe_repr", "safe_str"]
+__all__ = ["class_name", "explain_misfit", "safe_repr", "safe_str"]
 
 _NAME_LENGTH = 100
 
@@ -35,3 +35,10 @@ def safe_repr(value: object) -> str:
         return repr(value)
     except Exception:
         return f"<{class_name(value)} whose __repr__ raised>"
+
+
+def explain_misfit(error: Exception) -> str:
+    """Why a value of another shape couldn't be read. Of a key that is not there, Python says only
+    its name.
+    """
+    return f"{error} is missing" if type(error) is KeyError else str(error)

@@ -13,7 +13,7 @@ from lutumpy.errors import PlanError, TranscriptError
 from lutumpy.hooks.audit import Run
 from lutumpy.hooks.people import AskedHook, LoadedRun
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
-from lutumpy.plain.safe_text import safe_repr
+from lutumpy.plain.safe_text import explain_misfit, safe_repr
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.portable import FORMAT, VERSION
 from lutumpy.rounds.signing import check_digest, check_signature, to_json
@@ -105,7 +105,7 @@ def load_plan(
     except (TranscriptError, *WRONG) as error:
         if isinstance(error, PlanError):
             raise
-        what = f"{error} is missing" if type(error) is KeyError else str(error)
+        what = explain_misfit(error)
         raise PlanError("format", f"the plan is invalid: {what}; nothing was loaded") from error
     entries = [entry for entry, _ in loaded]
     states = [state for _, state in loaded]

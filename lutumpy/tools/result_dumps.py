@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.core.dump_items import WRONG, dump_part, load_part
 from lutumpy.core.items import ResultStatus
+from lutumpy.plain.safe_text import explain_misfit
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.results import HasMetadata, ToolResult
 
@@ -71,7 +72,7 @@ def load_result(data: Mapping[str, Any], call: HasMetadata) -> ToolResult:
             if key in data:
                 result = read(result, data)
     except (*WRONG, RecursionError) as error:
-        what = f"{error} is missing" if type(error) is KeyError else str(error)
+        what = explain_misfit(error)
         raise ValueError(
             f"the dump of a result of call {call.metadata.id!r} is invalid: {what}; "
             "nothing was loaded"

@@ -30,19 +30,18 @@ KINDS: list[tuple[str, Any, Any]] = [
 ]
 
 
-def events(file: str) -> list[dict[str, Any]]:
+def streams(file: str) -> list[list[dict[str, Any]]]:
+    """The events of each recorded stream."""
     rows = [json.loads(row) for row in (FIXTURES / file).read_text().splitlines()]
     return [
-        json.loads(x[6:])
+        [json.loads(x[6:]) for x in row["response"].splitlines() if x.startswith("data: {")]
         for row in rows
-        for x in row["response"].splitlines()
-        if x.startswith("data: {")
     ]
 
 
 @pytest.mark.parametrize(("file", "construct", "kind"), KINDS, ids=[k[0] for k in KINDS])
 def test_an_sdks_object_is_read_as_its_json(file: str, construct: Any, kind: Any) -> None:
-    recorded = events(file)
+    recorded = [event for stream in streams(file) for event in stream]
     assert len(recorded) > 50
     for event in recorded:
         assert event_object(construct(type_=kind, value=event)) == event
@@ -64,9 +63,7 @@ def values(turn: AssistantTurn) -> tuple[AssistantTurn, Any, Any]:
     ("file", "construct", "kind"), [k for k in KINDS if k[0] in DECODERS], ids=DECODERS
 )
 def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, kind: Any) -> None:
-    for row in (FIXTURES / file).read_text().splitlines():
-        lines = json.loads(row)["response"].splitlines()
-        recorded = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    for recorded in streams(file):
         plain, objects = DECODERS[file].stream_decoder(), DECODERS[file].stream_decoder()
         for event in recorded:
             assert objects.feed(construct(type_=kind, value=event)) == plain.feed(event)
@@ -81,9 +78,7 @@ def test_objects_and_dicts_decode_to_the_same_turn(file: str, construct: Any, ki
 def test_a_stream_that_nobody_looks_at_ends_as_one_that_is_read(
     file: str, construct: Any, kind: Any
 ) -> None:
-    for row in (FIXTURES / file).read_text().splitlines():
-        lines = json.loads(row)["response"].splitlines()
-        recorded = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    for recorded in streams(file):
         looked_at, dicts, objects = [DECODERS[file].stream_decoder() for _ in range(3)]
         for event in recorded:
             looked_at.feed(event)

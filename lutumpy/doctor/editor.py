@@ -28,13 +28,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lutumpy.doctor.json_patch import apply_operations
 from lutumpy.doctor.repair import Operation, Repair, RepairKind
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
-from lutumpy.plain.pointer import pointer, tokens
+from lutumpy.plain.pointer import Path, pointer, tokens
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, may_be_deep
 from lutumpy.rules.paths import moved_position
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from lutumpy.rules.host_facts import HostFacts
 
 __all__ = ["IDENTITY", "Editor", "Path", "Ties", "copied"]
-
-Path: TypeAlias = "tuple[str | int, ...]"
-"""Where a value is inside a body: the keys and positions that lead to it."""
 
 DROPS_REASONING = (
     "The signed reasoning behind it was made with what stood there before, so it is left out too."

@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
-__all__ = ["escape", "pointer", "tokens"]
+__all__ = ["Path", "escape", "pointer", "tokens"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""The keys and indices that lead to a value inside another one."""
 
 
 def escape(step: str) -> str:

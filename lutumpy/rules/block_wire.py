@@ -17,12 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.problem import items
 
 __all__ = ["BlockWire", "Lens", "Path", "Placed", "Turn", "join_turns", "place_of"]
-
-Path: TypeAlias = "tuple[str | int, ...]"
-"""The keys and indices that lead from the list of messages to a value."""
 
 Placed: TypeAlias = "tuple[Path, Mapping[str, Any]]"
 """A block, or what it holds, with its path."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.problem import Certainty, Problem, is_array
 
 # The standard library's encoder, as the rules use nothing else: it is asked only whether it can.
@@ -122,13 +123,11 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, (str, int))
 
 
-def _walk_leaves(
-    value: Any, path: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], Any, bool]]:
+def _walk_leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
     """Every key, and every value that is no container, with its path; `json` nests no deeper than
     Python recurses.
     """
-    stack: list[tuple[tuple[str | int, ...], Any]] = [(path, value)]
+    stack: list[tuple[Path, Any]] = [(path, value)]
     while stack:
         at, node = stack.pop()
         if isinstance(node, Mapping):

@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from json import encoder as json_encoder
-from typing import Any, TypeAlias
+from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.problem import Problem, is_array
 
 MAX_NESTING = 300
@@ -25,7 +26,6 @@ below 1,000.
 
 # What is in the text where a value would begin anew inside itself.
 _CIRCLE = "nested in itself"
-_Path: TypeAlias = "tuple[str | int, ...]"
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _quote = json_encoder.encode_basestring
 
@@ -74,7 +74,7 @@ def may_be_deep(message: Any) -> bool:
     return text.count("[") + text.count("{") > MAX_NESTING
 
 
-def _find_too_deep(message: Any) -> Iterator[_Path]:
+def _find_too_deep(message: Any) -> Iterator[Path]:
     """Paths of the containers at the first level that is too deep."""
     path: list[str | int] = []
     stack: list[tuple[int, str | int, Any]] = [(0, "", message)]
@@ -89,7 +89,7 @@ def _find_too_deep(message: Any) -> Iterator[_Path]:
         stack += [(level + 1, k, v) for k, v in entries if isinstance(v, (dict, list, tuple))]
 
 
-def _replace_by_text(root: list[Any], path: _Path) -> None:
+def _replace_by_text(root: list[Any], path: Path) -> None:
     """Put the text of a value in its place, in copies of what holds it."""
     node: Any = root
     for step in path[:-1]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.problem import is_array
 
 # OpenAI writes `messages[2].tool_calls[0].id` and `input[3].output`, Google
@@ -18,7 +19,7 @@ _FIRST = re.compile(r"\w+(?:\[\d+\]|\.\d+)")
 _ROOTS = ("messages", "input", "contents")
 
 
-def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
+def path_of(position: str, messages: Any) -> Path:
     """Keys and indices that lead from the list of messages to what a position names.
 
     The last key may name what is missing. The kind of block that Anthropic's positions hold
@@ -57,7 +58,7 @@ def path_of(position: str, messages: Any) -> tuple[str | int, ...]:
     return tuple(found)
 
 
-def moved_position(position: str, path: tuple[str | int, ...], new: tuple[str | int, ...]) -> str:
+def moved_position(position: str, path: Path, new: Path) -> str:
     """A position in a list, for what is at another path now: its numbers, one by one, as far as
     the paths are alike.
 

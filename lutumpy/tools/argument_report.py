@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic_core import ErrorDetails, to_json
 
 from lutumpy.errors import ToolError
+from lutumpy.plain.pointer import Path
 from lutumpy.plain.preview import shorten
 from lutumpy.tools.failures import tool_error_message
 
@@ -29,9 +30,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Path = tuple[str | int, ...]
-"""The keys and positions that lead to a place in the arguments."""
-
 _MOST_FIELDS = 10
 # In characters, the mark of a cut text included.
 VALUE_LENGTH = 100

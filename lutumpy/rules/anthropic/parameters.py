@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.anthropic import models as anthropic_models
 from lutumpy.rules.anthropic.limits import RANGES
 from lutumpy.rules.problem import Certainty, Problem, is_number, items, text
@@ -45,7 +46,6 @@ KEPT: Mapping[str, Callable[[float], bool]] = {
 
 TTLS = ("5m", "1h")
 CACHE_KEYS = frozenset({"type", "ttl"})
-_Path: TypeAlias = "tuple[str | int, ...]"
 
 
 def check_sampling(
@@ -149,7 +149,7 @@ def _check_breakpoint(rule: str, where: str, mark: Any) -> list[Problem]:
     return found
 
 
-def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
     """Everything that may have a mark, with its position and path, in the order in which the API
     looks.
     """
@@ -163,11 +163,11 @@ def _find_holders(body: Mapping[str, Any]) -> Iterator[tuple[str, _Path, Mapping
 
 
 def _find_blocks(
-    root: str, path: _Path, content: Any
-) -> Iterator[tuple[str, _Path, Mapping[str, Any]]]:
+    root: str, path: Path, content: Any
+) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:
     """Blocks, those inside of results and documents before the one that they are in."""
     stack = [(root, path, number, block) for number, block in enumerate(items(content))][::-1]
-    seen: set[_Path] = set()
+    seen: set[Path] = set()
     while stack:
         at, above, number, block = stack.pop()
         if not isinstance(block, Mapping):

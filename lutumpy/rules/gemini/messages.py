@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.block_wire import join_turns
 from lutumpy.rules.declared import undeclared
 from lutumpy.rules.encoding import EncodingWords, check_encoding
@@ -136,7 +137,7 @@ def _check_system(system: Any) -> list[Problem]:
 def _check_declared(contents: Any, tools: Sequence[Any]) -> list[Problem]:
     """Functions that a history calls and the request doesn't declare [recorded: 42 accepted]."""
     calls: list[tuple[str, str, str]] = []
-    places: dict[str, tuple[str | int, ...]] = {}
+    places: dict[str, Path] = {}
     for turn in join_turns(WIRE, contents):
         for path, call in turn.calls:
             if isinstance(call.get("name"), str):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
+from lutumpy.plain.pointer import Path
 from lutumpy.rules.gemini.fields import snake
 from lutumpy.rules.problem import Certainty, Problem, is_array
 
@@ -27,9 +28,6 @@ __all__ = [
 
 KIND = "INVALID_ARGUMENT"
 """`error.status` of a refusal."""
-
-Path: TypeAlias = "tuple[str | int, ...]"
-"""Keys and indices from the list of contents, or, after a word, from the request."""
 
 
 def spelled(path: Path) -> str:

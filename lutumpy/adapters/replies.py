@@ -13,7 +13,14 @@ from lutumpy.plain.safe_text import safe_repr
 # What `post` gives depends on the client: a response of the HTTP stack (asked for with `cast_to`),
 # the SDK's raw response (for requests that make a span), or whatever a replaced `post` in a user's
 # tests returns. All of them are read here.
-__all__ = ["SdkReply", "input_transformations", "read_reply", "reply_object"]
+__all__ = [
+    "SdkReply",
+    "clean_field",
+    "input_transformations",
+    "read_reply",
+    "reply_object",
+    "without_nulls",
+]
 
 
 class SdkReply(NamedTuple):
@@ -78,6 +85,16 @@ def reply_object(reply: Any, provider: str) -> dict[str, Any]:
             provider=provider,
         )
     return value
+
+
+def clean_field(value: Any) -> str:
+    """`value` as it can be sent, if it is a text; an empty one where a reply has anything else."""
+    return json_values.clean_text(value) if isinstance(value, str) else ""
+
+
+def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    """`value` without the fields that are `null`."""
+    return {name: inner for name, inner in value.items() if inner is not None}
 
 
 def input_transformations(reply: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:

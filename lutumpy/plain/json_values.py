@@ -207,6 +207,15 @@ def clean_text(text: str) -> str:
     return text
 
 
+def hold_half(text: str) -> tuple[str, str]:
+    """`text` without half a character at its end, and that half: the next piece of a stream may
+    begin with the other one.
+    """
+    if text and "\ud800" <= text[-1] <= "\udbff":
+        return text[:-1], text[-1]
+    return text, ""
+
+
 def clean(value: Any, depth: int = 0) -> Any:
     """`value` as something that every JSON parser takes: what can't be written is replaced."""
     if isinstance(value, str):

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy import AdapterError, AssistantTurn
+from lutumpy.plain.json_values import hold_half
 from lutumpy.streaming import (
     CallDelta,
     CallDone,
@@ -32,8 +33,6 @@ from lutumpy.text_tools.request import TextRequest
 from lutumpy.text_tools.turn import API, call_block
 
 __all__ = ["TextStream", "TextStreamSync"]
-
-_HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
 class _End:
@@ -123,10 +122,7 @@ class TextStreamDecoder:
             error.partial = replace(self._request.read(partial), cut=True)
 
     def _add_text(self, text: str, out: list[Delta]) -> None:
-        text = self._half_character + text
-        self._half_character = ""
-        if text and _HIGH_SURROGATES[0] <= text[-1] <= _HIGH_SURROGATES[1]:
-            text, self._half_character = text[:-1], text[-1]
+        text, self._half_character = hold_half(self._half_character + text)
         self._show_text(_join_surrogates(text), out)
 
     def _show_text(self, text: str, out: list[Delta]) -> None:

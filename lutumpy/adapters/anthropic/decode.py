@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from lutumpy.adapters.object_arguments import INVALID_INPUT, read_arguments
 from lutumpy.adapters.replies import input_transformations
 from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
@@ -25,18 +26,16 @@ from lutumpy.core.items import (
     TextBlock,
 )
 from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
-from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode, encode_text
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = [
     "API",
     "CUT",
-    "INVALID_INPUT",
     "REASONING",
     "SERVER_CALLS",
     "TOOLSET_KIND",
     "ContentReader",
-    "UnparsedInput",
     "decode_message",
     "finish_of",
     "refusal_text",
@@ -50,13 +49,6 @@ API = "anthropic_messages"
 TOOLSET_KIND = "toolset"
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
-
-# The vendor's own advice for arguments that are not an object: the text, wrapped (fine-grained tool
-# streaming).
-INVALID_INPUT = "INVALID_JSON"
-_NO_NUMBER = (
-    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
-)
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -85,14 +77,6 @@ _ANSWER_ONLY = ("container", "context_management", "diagnostics", "stop_details"
 _USERS_ONLY = frozenset({"tool_result", "image", "document", "search_result"})
 
 SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
-
-
-class UnparsedInput(str):
-    """The text of a streamed `input` that is not JSON: the model's own words, kept as the
-    arguments (rule C2).
-    """
-
-    __slots__ = ()
 
 
 def decode_message(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
@@ -309,27 +293,15 @@ class ContentReader:
     def _read_call(self, block: dict[str, Any]) -> None:
         call_id, name, input_value = block.get("id"), block.get("name"), block.get("input")
         sent = self._clean_block(block, own=True)
-        problem: str | None = None
         if not isinstance(call_id, str):
             call_id = ""
             sent = {**sent, "id": call_id}
         if not isinstance(name, str):
             name = ""
             sent = {**sent, "name": name}
-        if isinstance(input_value, dict):
-            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
-            # (rules C2b and R3).
-            arguments = encode(input_value).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(input_value):
-                problem = _NO_NUMBER
-        elif input_value is None or (isinstance(input_value, str) and not input_value.strip()):
-            arguments = ""
-            sent = {**sent, "input": {}}
-        else:
-            arguments = (
-                str(input_value) if type(input_value) is UnparsedInput else encode_text(input_value)
-            )
-            sent = {**sent, "input": {INVALID_INPUT: arguments}}
+        arguments, sent_input, problem = read_arguments(input_value)
+        if sent_input is not input_value:
+            sent = {**sent, "input": sent_input}
         toolset = sent.get("toolset_name")
         kind = TOOLSET_KIND if isinstance(toolset, str) and toolset else "function"
         position = len(self.native)

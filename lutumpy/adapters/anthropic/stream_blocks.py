@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.anthropic.decode import UnparsedInput
+from lutumpy.adapters.object_arguments import parse_streamed
+from lutumpy.adapters.replies import clean_field
 from lutumpy.plain import json_values
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
@@ -28,9 +29,6 @@ BEGINNINGS: Mapping[str, dict[str, Any]] = {
     "text_delta": {"type": "text", "text": ""},
     "thinking_delta": {"type": "thinking", "thinking": "", "signature": ""},
 }
-
-_HIGH_SURROGATES = ("\ud800", "\udbff")
-
 
 # The field that tells what a delta of no known kind is.
 _TELLING = {
@@ -80,9 +78,9 @@ class StreamedBlock:
 
     def __init__(self, start: Mapping[str, Any], index: int | None) -> None:
         self.start: Mapping[str, Any] = start
-        self.kind: str = _clean_name(start.get("type"))
-        self.id: str = _clean_name(start.get("id"))
-        self.name: str = _clean_name(start.get("name"))
+        self.kind: str = clean_field(start.get("type"))
+        self.id: str = clean_field(start.get("id"))
+        self.name: str = clean_field(start.get("name"))
         self.index: int | None = index
         self.call: int = -1
         self.closed: bool = False
@@ -152,9 +150,7 @@ class StreamedBlock:
         """`piece` as text that can be encoded: half a character at its end waits for the other
         half.
         """
-        piece, self.half = self.half + piece, ""
-        if _HIGH_SURROGATES[0] <= piece[-1] <= _HIGH_SURROGATES[1]:
-            piece, self.half = piece[:-1], piece[-1]
+        piece, self.half = json_values.hold_half(self.half + piece)
         return json_values.clean_text(piece)
 
     def value(self) -> dict[str, Any]:
@@ -165,19 +161,8 @@ class StreamedBlock:
         if self.json:
             text = "".join(self.json)
             if not text.isspace():
-                value["input"] = _parse_input(text)
+                value["input"] = parse_streamed(text)
         if self._citations:
             initial = value.get("citations")
             value["citations"] = [*(initial if isinstance(initial, list) else ()), *self._citations]
         return value
-
-
-def _clean_name(value: Any) -> str:
-    return json_values.clean_text(value) if isinstance(value, str) else ""
-
-
-def _parse_input(text: str) -> Any:
-    try:
-        return json_values.decode(text)
-    except (ValueError, RecursionError):
-        return UnparsedInput(json_values.clean_text(text))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.anthropic.containers import container_of
-from lutumpy.adapters.anthropic.decode import API, INVALID_INPUT, REASONING, SERVER_CALLS
+from lutumpy.adapters.anthropic.decode import API, REASONING, SERVER_CALLS
 from lutumpy.adapters.anthropic.original import kind_of
+from lutumpy.adapters.object_arguments import object_of
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, TextBlock
-from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 
@@ -42,7 +42,7 @@ def translate_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> list[di
                     "type": "tool_use",
                     "id": ids(block.id),
                     "name": names(block.name),
-                    "input": _parse_input(block),
+                    "input": object_of(block),
                 }
             )
     return blocks
@@ -109,19 +109,6 @@ def shorten_to_prefill(message: bytes) -> list[bytes]:
                 kept.append({**last, "text": text.rstrip()})
                 break
     return [encode({**fields, "content": kept})] if kept else []
-
-
-def _parse_input(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
-        return {"input": call.arguments}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    # A number that overflows to infinity can't be written again, so the text is what is kept.
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}
 
 
 def find_container(turn: AssistantTurn, blocks: list[dict[str, Any]]) -> bytes:

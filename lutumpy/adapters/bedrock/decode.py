@@ -21,6 +21,8 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.bedrock.blobs import with_base64
+from lutumpy.adapters.object_arguments import read_arguments
+from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
@@ -32,7 +34,7 @@ from lutumpy.core.items import (
     TextBlock,
 )
 from lutumpy.core.usage import Usage, token_count
-from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
 
@@ -41,10 +43,8 @@ __all__ = [
     "CLIENT_TYPES",
     "CUT",
     "ID_FIELD",
-    "INVALID_INPUT",
     "REASONING",
     "BlockReader",
-    "UnparsedInput",
     "decode_response",
     "finish_of",
     "is_cut",
@@ -59,13 +59,6 @@ REASONING = "reasoningContent"
 
 ID_FIELD = "toolUse.toolUseId"
 """Where the id of a call is in its block."""
-
-INVALID_INPUT = "INVALID_JSON"
-"""The key under which arguments are sent that are no object."""
-
-_NO_NUMBER = (
-    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
-)
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -87,14 +80,6 @@ _MALFORMED_CALL = "malformed_tool_use"
 
 _READ = frozenset({"output", "stopReason", "usage", "metrics", "ResponseMetadata"})
 """What isn't kept beside a turn: it is read, or is about the request alone."""
-
-
-class UnparsedInput(str):
-    """The text of a streamed `input` that is not JSON: the model's own words, kept as the
-    arguments (rule C2).
-    """
-
-    __slots__ = ()
 
 
 def decode_response(reply: Mapping[str, Any], request_id: str | None = None) -> AssistantTurn:
@@ -215,7 +200,7 @@ class BlockReader:
             self.blocks.append(TextBlock(clean_text(_cited_text(inner))))
         else:
             self._take_opaque(key, inner)
-        self.native.append({key: _without_nulls(inner)})
+        self.native.append({key: without_nulls(inner)})
         return True
 
     def _take_opaque(self, key: str, inner: Mapping[str, Any]) -> None:
@@ -232,27 +217,15 @@ class BlockReader:
         self.blocks.append(OpaqueBlock(clean_text(key)))
 
     def _take_call(self, fields: Mapping[str, Any], *, is_known: bool) -> None:
-        sent = _without_nulls(fields)
+        sent = without_nulls(fields)
         if is_known:
             sent.pop("type", None)
         call_id, name, value = sent.get("toolUseId"), sent.get("name"), sent.get("input")
-        problem: str | None = None
         if not isinstance(call_id, str):
             call_id = sent["toolUseId"] = ""
         if not isinstance(name, str):
             name = sent["name"] = ""
-        if isinstance(value, dict):
-            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
-            # (rules C2b and R3).
-            arguments = encode(value).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(value):
-                problem = _NO_NUMBER
-        elif value is None or (isinstance(value, str) and not value.strip()):
-            arguments = ""
-            sent["input"] = {}
-        else:
-            arguments = str(value) if type(value) is UnparsedInput else encode_text(value)
-            sent["input"] = {INVALID_INPUT: arguments}
+        arguments, sent["input"], problem = read_arguments(value)
         call = CallBlock(
             clean_text(call_id),
             clean_text(name),
@@ -277,12 +250,12 @@ class BlockReader:
                 use.pop("type", None)  # no request may repeat it
 
     def _take_reasoning(self, fields: Mapping[str, Any]) -> bool:
-        sent = _without_nulls(fields)
+        sent = without_nulls(fields)
         reasoning_text = sent.get("reasoningText")
         if isinstance(sent.get("redactedContent"), str):
             self.blocks.append(ReasoningBlock("", signed=True))
         elif isinstance(reasoning_text, Mapping):
-            reasoning_text = sent["reasoningText"] = _without_nulls(reasoning_text)
+            reasoning_text = sent["reasoningText"] = without_nulls(reasoning_text)
             text, signature = reasoning_text.get("text"), reasoning_text.get("signature")
             if not isinstance(text, str):
                 text = reasoning_text["text"] = ""
@@ -397,7 +370,3 @@ def _invoked_model(reply: Mapping[str, Any]) -> str | None:
     router = trace.get("promptRouter") if isinstance(trace, Mapping) else None
     model = router.get("invokedModelId") if isinstance(router, Mapping) else None
     return model if isinstance(model, str) else None
-
-
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if inner is not None}

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 
 from lutumpy.adapters.bedrock.cache import POINT, mark_message
 from lutumpy.adapters.bedrock.carriers import ConverseSpelling, without_reasoning
-from lutumpy.adapters.bedrock.decode import API, INVALID_INPUT, REASONING
+from lutumpy.adapters.bedrock.decode import API, REASONING
 from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
 from lutumpy.adapters.destination import ANYWHERE, Destination
 from lutumpy.adapters.encoded_settings import EncodedSettings
+from lutumpy.adapters.object_arguments import object_of
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -40,7 +41,6 @@ from lutumpy.core.items import (
     ToolResults,
     Verbatim,
 )
-from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -432,7 +432,7 @@ class ConverseEncoder:
                 use = {
                     "toolUseId": self._ids(block.id),
                     "name": self._names(block.name),
-                    "input": _parse_input(block),
+                    "input": object_of(block),
                 }
                 blocks.append({"toolUse": use})
         return blocks
@@ -460,15 +460,3 @@ class ConverseEncoder:
             )
             written["status"] = "error"
         return {"toolResult": written}
-
-
-def _parse_input(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
-        return {"input": call.arguments}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}

@@ -7,14 +7,14 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.adapters.bedrock.decode import CLIENT_TYPES, REASONING, UnparsedInput
+from lutumpy.adapters.bedrock.decode import CLIENT_TYPES, REASONING
+from lutumpy.adapters.object_arguments import parse_streamed
+from lutumpy.adapters.replies import clean_field
 from lutumpy.plain import json_values
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 from lutumpy.rules.bedrock.limits import SERVER_TOOL
 
 __all__ = ["StreamedBlock", "kind_of_delta"]
-
-_HIGH_SURROGATES = ("\ud800", "\udbff")
 
 
 def kind_of_delta(delta: Mapping[str, Any]) -> str:
@@ -60,8 +60,8 @@ class StreamedBlock:
     def __init__(self, kind: str, start: Mapping[str, Any]) -> None:
         self.kind: str = kind
         self._start = start
-        self.id: str = _clean(start.get("toolUseId"))
-        self.name: str = _clean(start.get("name"))
+        self.id: str = clean_field(start.get("toolUseId"))
+        self.name: str = clean_field(start.get("name"))
         self.call: int = -1
         self.closed: bool = False
         self.json: list[str] = []
@@ -135,9 +135,7 @@ class StreamedBlock:
         """`piece` as text that can be encoded: half a character at its end waits for the other
         half.
         """
-        piece, self.half = self.half + piece, ""
-        if _HIGH_SURROGATES[0] <= piece[-1] <= _HIGH_SURROGATES[1]:
-            piece, self.half = piece[:-1], piece[-1]
+        piece, self.half = json_values.hold_half(self.half + piece)
         return json_values.clean_text(piece)
 
     def value(self) -> dict[str, Any]:
@@ -167,7 +165,7 @@ class StreamedBlock:
         for key, pieces in self._pieces.items():
             field_value = value.get(key)
             text = "".join([field_value if isinstance(field_value, str) else "", *pieces])
-            value[key] = _parse_input(text) if key == "input" else text
+            value[key] = parse_streamed(text) if key == "input" else text
         return {self.kind: value}
 
     def _reasoning(self, text: str) -> dict[str, Any]:
@@ -183,14 +181,7 @@ class StreamedBlock:
         if not text.strip():
             field_value = self._start.get("input")
             return {} if field_value is None else field_value
-        return _parse_input(text)
-
-
-def _parse_input(text: str) -> Any:
-    try:
-        return json_values.decode(text)
-    except (ValueError, RecursionError):
-        return UnparsedInput(json_values.clean_text(text))
+        return parse_streamed(text)
 
 
 def _unknown_input(delta: Mapping[str, Any]) -> str:
@@ -205,10 +196,6 @@ def _unknown_input(delta: Mapping[str, Any]) -> str:
         if value is not None:
             return f" [{key}, which is not understood]"
     return ""
-
-
-def _clean(value: Any) -> str:
-    return json_values.clean_text(value) if isinstance(value, str) else ""
 
 
 def _joined_blob(pieces: list[Any]) -> str:

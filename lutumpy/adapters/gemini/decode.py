@@ -26,6 +26,8 @@ from dataclasses import replace
 from typing import Any
 
 from lutumpy.adapters.gemini.partial_args import PIECES_AFTER_END, PartialArguments
+from lutumpy.adapters.object_arguments import UnparsedInput, read_arguments
+from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
@@ -37,14 +39,13 @@ from lutumpy.core.items import (
     TextBlock,
 )
 from lutumpy.core.usage import Usage, token_count
-from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode
 from lutumpy.rules.gemini.blocks import PART_KEYS, is_signed_thought
 from lutumpy.rules.gemini.fields import field, key_of, spellings
 
 __all__ = [
     "API",
     "CUT",
-    "INVALID_INPUT",
     "PartReader",
     "decode_response",
     "finish_of",
@@ -56,13 +57,6 @@ __all__ = [
 ]
 
 API = "gemini_generate_content"
-
-INVALID_INPUT = "INVALID_JSON"
-"""The key under which arguments are sent that are no object."""
-
-_NO_NUMBER = (
-    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
-)
 
 # The API withheld the answer, or the rest of it. The last one is about the request: a signature is
 # missing in it, so repeating it as it is gives the same.
@@ -244,7 +238,7 @@ class PartReader:
 
     def read(self, part: Any) -> None:
         """The next part."""
-        taken = isinstance(part, dict) and self._take(_without_nulls(part))
+        taken = isinstance(part, dict) and self._take(without_nulls(part))
         if not taken and part and part != {"text": ""}:
             self.dropped[str(self._position)] = part
         self._position += 1
@@ -339,7 +333,7 @@ class PartReader:
     def _take_call(
         self, part: dict[str, Any], call: dict[str, Any], problem: str | None = None
     ) -> None:
-        sent = _without_nulls(call)
+        sent = without_nulls(call)
         name, call_id, args_value = sent.get("name"), sent.get("id"), sent.get("args")
         if not isinstance(name, str):
             name = ""
@@ -347,25 +341,18 @@ class PartReader:
         if not isinstance(call_id, str):
             call_id = ""
             sent.pop("id", None)
-        if args_value is None:
-            arguments = ""
-        elif isinstance(args_value, dict):
-            # NaN and infinities become texts here, so that the call can be replayed; it isn't run
-            # (rules C2b and R3).
-            arguments = encode(args_value).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(args_value):
-                problem = _NO_NUMBER
-        else:
-            arguments = args_value if isinstance(args_value, str) else encode_text(args_value)
-            sent["args"] = {INVALID_INPUT: arguments}
-            arguments = clean_text(arguments)
+        if isinstance(args_value, str):
+            args_value = UnparsedInput(args_value)
+        arguments, sent_args, misfit = read_arguments(args_value)
+        if "args" in sent:
+            sent["args"] = sent_args
         found = CallBlock(
             clean_text(call_id),
             clean_text(name),
             arguments,
             as_object=True,
             position=len(self.native),
-            problem=problem,
+            problem=misfit or problem,
         )
         self.blocks.append(found)
         self.calls.append(found)
@@ -420,7 +407,3 @@ def _rest_of(value: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
         for name in sorted(value, key=str)
         if name not in read and value[name] is not None
     }
-
-
-def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if inner is not None}

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.adapters.encoded_settings import EncodedSettings
-from lutumpy.adapters.gemini.decode import API, INVALID_INPUT
+from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
 from lutumpy.adapters.narrowing import CHOICE
+from lutumpy.adapters.object_arguments import object_of
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -40,7 +41,6 @@ from lutumpy.core.items import (
     Verbatim,
     describe,
 )
-from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -367,7 +367,7 @@ class GeminiEncoder:
                 if block.text.strip():
                     parts.append({"text": block.text})
             elif isinstance(block, CallBlock) and block.answerable:
-                call: dict[str, Any] = {"name": TOOL_NAMES(block.name), "args": _object(block)}
+                call: dict[str, Any] = {"name": TOOL_NAMES(block.name), "args": object_of(block)}
                 if block.id:
                     call = {"id": block.id, **call}
                 part: dict[str, Any] = {"functionCall": call}
@@ -446,17 +446,3 @@ def _without_thoughts(entries: Iterable[bytes]) -> list[bytes]:
         if parts:
             kept.append(encode({**content, "parts": parts}))
     return kept
-
-
-def _object(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
-        return {"input": call.arguments}
-    if not call.arguments.strip():
-        return {}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}

@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from lutumpy.adapters.object_arguments import UnparsedInput, read_arguments
+from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import (
     UnknownCalls,
     calls_in_fields,
@@ -37,18 +39,12 @@ from lutumpy.core.items import (
     TextBlock,
 )
 from lutumpy.core.usage import Usage, token_count
-from lutumpy.plain.json_values import clean_text, encode, encode_text, holds_non_finite
+from lutumpy.plain.json_values import clean_text, encode, encode_text
 
-__all__ = ["API", "INVALID_INPUT", "MessageReader", "decode_answer", "finish_of", "is_answer"]
+__all__ = ["API", "MessageReader", "decode_answer", "finish_of", "is_answer"]
 
 API = "ollama_chat"
 
-INVALID_INPUT = "INVALID_JSON"
-"""The key under which arguments are sent that are no object."""
-
-_NO_NUMBER = (
-    "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
-)
 _FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 # What is read of an answer; what else it has, as durations, is kept beside the turn.
 _ANSWER_KEYS = frozenset({"message", "model", "done", "done_reason"})
@@ -176,7 +172,7 @@ class MessageReader:
             if entry is not None:
                 self._dropped.append(entry)
             return
-        sent = _without_nulls(entry)
+        sent = without_nulls(entry)
         if not isinstance(sent.get("id", ""), str):
             del sent["id"]
         function = sent.get("function")
@@ -188,19 +184,15 @@ class MessageReader:
     def _take_call(
         self, entry: dict[str, Any], sent: dict[str, Any], function: dict[str, Any]
     ) -> None:
-        body = _without_nulls(function)
+        body = without_nulls(function)
         name, value = body.get("name"), body.get("arguments")
         if not isinstance(name, str):
             name = body["name"] = ""
-        arguments, problem = "", None
-        if isinstance(value, dict):
-            arguments = encode(value).decode()
-            if ("NaN" in arguments or "Infinity" in arguments) and holds_non_finite(value):
-                problem = _NO_NUMBER
-        elif value is not None:
-            arguments = value if isinstance(value, str) else encode_text(value)
-            body["arguments"] = {INVALID_INPUT: arguments}
-            arguments = clean_text(arguments)
+        if isinstance(value, str):  # as hosts of other APIs have them
+            value = UnparsedInput(value)
+        arguments, sent_arguments, problem = read_arguments(value)
+        if "arguments" in body:
+            body["arguments"] = sent_arguments
         call = CallBlock(
             clean_text(sent.get("id", "")),
             clean_text(name),
@@ -287,7 +279,3 @@ class MessageReader:
         if self._dropped:
             rest["tool_calls"] = self._dropped
         return encode(rest) if rest else b""
-
-
-def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if inner is not None}

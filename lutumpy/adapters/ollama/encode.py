@@ -18,7 +18,8 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from lutumpy.adapters.ollama.decode import API, INVALID_INPUT
+from lutumpy.adapters.object_arguments import object_of
+from lutumpy.adapters.ollama.decode import API
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -37,7 +38,6 @@ from lutumpy.core.items import (
     describe,
 )
 from lutumpy.core.parts import raw_value, sendable
-from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
@@ -181,7 +181,7 @@ class OllamaEncoder:
                 texts += [block.text] if block.text.strip() else []
             elif isinstance(block, CallBlock) and block.answerable:
                 name = block.name or UNNAMED
-                function = {"name": name, "arguments": _object(block)}
+                function = {"name": name, "arguments": object_of(block)}
                 named = {"id": block.id} if block.id else {}
                 calls.append({**named, "function": function})
                 self._calls[block.id] = _Sent(block.id or None, name)
@@ -278,20 +278,6 @@ def _without_thinking(entry: bytes) -> bytes:
     if message.pop("thinking", None) is None:
         return entry
     return encode(message)
-
-
-def _object(call: CallBlock) -> dict[str, Any]:
-    """The arguments of another API's call as an object (rule R3)."""
-    if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
-        return {"input": call.arguments}
-    if not call.arguments.strip():
-        return {}
-    try:
-        value = json_values.parse_arguments(call.arguments)
-    except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
-    fits = isinstance(value, dict) and not json_values.holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}
 
 
 def encoder_of(transcript: Transcript) -> OllamaEncoder:

@@ -6,7 +6,6 @@ documented type counts as missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
@@ -22,7 +21,6 @@ __all__ = [
     "text",
     "token_names",
     "token_usage",
-    "without_nulls",
 ]
 
 NO_USAGE = Usage()
@@ -59,11 +57,6 @@ def model_text(value: Any) -> str:
 def name_text(value: str) -> str:
     """A call's id or name as it can be sent: lone surrogates are replaced."""
     return value if value.isascii() else clean_text(value)
-
-
-def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
-    """`value` without the fields that are `null`."""
-    return {name: inner for name, inner in value.items() if inner is not None}
 
 
 class TokenNames(NamedTuple):

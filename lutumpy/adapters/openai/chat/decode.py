@@ -22,8 +22,8 @@ from lutumpy.adapters.openai.reply_fields import (
     text,
     token_names,
     token_usage,
-    without_nulls,
 )
+from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import calls_in_fields, wanted_by
 from lutumpy.core.items import (
     AssistantTurn,

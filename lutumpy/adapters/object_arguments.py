@@ -22,7 +22,7 @@ from lutumpy.plain.json_values import (
 __all__ = [
     "INVALID_INPUT",
     "UnparsedInput",
-    "object_of",
+    "arguments_object",
     "parse_streamed",
     "read_arguments",
 ]
@@ -74,7 +74,7 @@ def read_arguments(value: Any) -> tuple[str, dict[str, Any], str | None]:
     return arguments, {INVALID_INPUT: arguments}, None
 
 
-def object_of(call: CallBlock) -> dict[str, Any]:
+def arguments_object(call: CallBlock) -> dict[str, Any]:
     """The arguments of another API's call as an object (rule R3)."""
     if call.kind not in ("function", SEARCH_CALL) and call.server_label is None:
         return {"input": call.arguments}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lutumpy.adapters.http_model import HttpModel
 from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
+from lutumpy.adapters.object_arguments import UnparsedInput, arguments_object, read_arguments
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.read_settings import (
     ChangeReading,
@@ -18,7 +19,7 @@ from lutumpy.adapters.read_settings import (
     read_settings,
 )
 from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
-from lutumpy.adapters.replies import reply_object
+from lutumpy.adapters.replies import reply_object, without_nulls
 from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
 from lutumpy.adapters.sdk_body import (
@@ -70,7 +71,9 @@ __all__ = [
     "SettingsReader",
     "StreamFormat",
     "UnknownCalls",
+    "UnparsedInput",
     "add_extra",
+    "arguments_object",
     "body_dict",
     "calls_in_fields",
     "checked_offer",
@@ -89,6 +92,7 @@ __all__ = [
     "no_changes",
     "parse_arguments",
     "raw_value",
+    "read_arguments",
     "read_settings",
     "record_settings",
     "reply_object",
@@ -100,4 +104,5 @@ __all__ = [
     "token_count",
     "unknown_call",
     "wanted_by",
+    "without_nulls",
 ]

@@ -24,6 +24,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.plain.pointer import indices_in
 from lutumpy.rules.paths import path_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class BoundReasoning:
         body = {self._key: entries, "model": self._model}
         found = [block for block in self._binding.find(body, None) if block.seal]
         self._blocks = [(path_of(block.path, entries), block) for block in found]
-        self._order = [_indices_in(path) for path, _ in self._blocks]
+        self._order = [indices_in(path) for path, _ in self._blocks]
 
     def behind(self, edited: Sequence[tuple[Path, bool]]) -> list[tuple[Path, str]]:
         """Path and position of the reasoning that edits at these places spoil; it is forgotten.
@@ -68,7 +69,7 @@ class BoundReasoning:
         for path, is_moved in edited:
             if not self._binding.unbound.isdisjoint(path):
                 continue
-            at = _indices_in(path)
+            at = indices_in(path)
             place = bisect_left(self._order, at)
             if not is_moved and place < len(self._order) and self._order[place] == at:
                 del self._order[place], self._blocks[place]
@@ -83,7 +84,3 @@ class BoundReasoning:
     def left_over(self) -> list[tuple[Path, str]]:
         """Reasoning that was spoiled and is there all the same: it was moved with its message."""
         return [(path, block.path) for path, block in self._blocks if block.seal in self._spoiled]
-
-
-def _indices_in(path: Path) -> tuple[int, ...]:
-    return tuple([step for step in path if isinstance(step, int)])

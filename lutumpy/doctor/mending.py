@@ -9,6 +9,7 @@ from lutumpy.doctor.editor import IDENTITY, Editor, Path
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.errors import Problem
 from lutumpy.plain import json_values
+from lutumpy.plain.pointer import indices_in
 from lutumpy.rules.encoding import encodable
 from lutumpy.rules.nesting import MAX_NESTING, json_text
 
@@ -175,12 +176,7 @@ def nearest(candidates: list[Path] | None, place: Path) -> Path | None:
         return None
     number = len(candidates) - 1
     for other, path in enumerate(candidates):
-        if _indices_in(path) > _indices_in(place):
+        if indices_in(path) > indices_in(place):
             number = other
             break
     return candidates.pop(number)
-
-
-def _indices_in(path: Path) -> tuple[int, ...]:
-    """What orders places of different depth: the indices alone, without the keys between them."""
-    return tuple([step for step in path if isinstance(step, int)])

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import anyio
 
 from lutumpy import CallTicket, ToolResult, Toolset
-from lutumpy.durable.late import untold_promise
+from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.runner import RoundJournal
 from lutumpy.execution import Dispatcher, ExecutionResult, as_execution_result, run_ticket
 
@@ -42,11 +42,6 @@ _SECONDS_TO_STOP = 5.0
 
 WORKFLOW = "lutumpy.call"
 """The name under which engines know the run of a call."""
-
-_UNKNOWN = (
-    "The outcome is unknown: it may have taken effect. "
-    "Do not simply repeat this call; find out first whether it did, or ask the user."
-)
 
 
 class Engine(Protocol):
@@ -166,7 +161,7 @@ def lost(ticket: CallTicket, what: str) -> ExecutionResult:
         return untold_promise(ticket)
     if ticket.effect == "once":
         return ExecutionResult(
-            ticket.metadata, f"{what} {_UNKNOWN}", "error", outcome="maybe_executed", attempts=1
+            ticket.metadata, f"{what} The {UNKNOWN}", "error", outcome="maybe_executed", attempts=1
         )
     text = f"{what} It may have run; calling it again does no harm."
     return ExecutionResult(ticket.metadata, text, "error", outcome="failed", attempts=1)

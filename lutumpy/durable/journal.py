@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
-from lutumpy.durable.late import untold_promise
+from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 __all__ = ["StoreJournal", "is_unresolved", "record_name"]
-
-_UNKNOWN = (
-    "The outcome is unknown: it may have taken effect. "
-    "Do not simply repeat this call; find out first whether it did, or ask the user."
-)
 
 
 class StoreJournal:
@@ -260,5 +255,5 @@ def _left_by_marker(ticket: CallTicket) -> ExecutionResult:
 
 
 def _maybe_executed(ticket: CallTicket, who: str) -> ExecutionResult:
-    text = f"{who} the tool ended before it gave an answer. {_UNKNOWN}"
+    text = f"{who} the tool ended before it gave an answer. The {UNKNOWN}"
     return ExecutionResult(ticket.metadata, text, "error", outcome="maybe_executed", attempts=1)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lutumpy.models import Message
 
 __all__ = [
+    "UNKNOWN",
     "LateReader",
     "LateStore",
     "cancel_polled",
@@ -53,10 +54,12 @@ __all__ = [
 logger: logging.Logger = logging.getLogger("lutumpy.durable")
 
 _NOT_IN_TIME = "The result did not come in time, so the call was given up."
-_UNKNOWN = (
-    "Its outcome is unknown: it may have taken effect. Do not simply repeat this call; find out "
-    "first whether it did, or ask the user."
+UNKNOWN = (
+    "outcome is unknown: it may have taken effect. Do not simply repeat this call; find out first "
+    "whether it did, or ask the user."
 )
+"""What the model is told of a call that nobody may simply run again."""
+
 _MAYBE_NOT_STARTED = "it may not have been started"
 
 
@@ -158,7 +161,7 @@ def store_now(claim: Claim) -> datetime:
 def expired_result(call: PromisedCall, effect: str) -> ExecutionResult:
     """The result of a call that was given up (rule LR12)."""
     once = effect == "once"
-    text = f"{_NOT_IN_TIME} {_UNKNOWN}" if once else _NOT_IN_TIME
+    text = f"{_NOT_IN_TIME} Its {UNKNOWN}" if once else _NOT_IN_TIME
     outcome: Literal["maybe_executed", "timed_out"] = "maybe_executed" if once else "timed_out"
     return ExecutionResult(call.metadata, text, "error", outcome=outcome)
 

@@ -20,9 +20,9 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from lutumpy.plain.pointer import pointer
 
-__all__ = ["place_references"]
+__all__ = ["PLAIN_VALUES", "place_references"]
 
-_PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
+PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
 _NAMED = frozenset(
     {
         *("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"),
@@ -114,7 +114,7 @@ def _children(node: _Node) -> Iterator[_Node]:
 
 
 def _is_plain(key: Any, node: _Node) -> bool:
-    return not node.has_names and (key in _PLAIN_VALUES or str(key).startswith("x-"))
+    return not node.has_names and (key in PLAIN_VALUES or str(key).startswith("x-"))
 
 
 def _based(node: _Node) -> _Node:

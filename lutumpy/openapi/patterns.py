@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy import DeclarationError, DynamicTool
+from lutumpy.openapi.identifiers import PLAIN_VALUES
 from lutumpy.plain.preview import shorten
 
 __all__ = ["PatternFence"]
 
-_PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
 _NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
 _TOLD = 200  # characters of a pattern in a description
 
@@ -56,7 +56,7 @@ class PatternFence:
         return cleaned
 
     def _clean_word(self, key: str, value: Any, dropped: list[str]) -> Any:
-        if key in _PLAIN_VALUES:
+        if key in PLAIN_VALUES:
             return value
         if key in _NAMED and isinstance(value, Mapping):
             return {name: self._clean(inner, dropped) for name, inner in value.items()}

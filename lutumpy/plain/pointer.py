@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-__all__ = ["Path", "escape", "pointer", "tokens"]
+__all__ = ["Path", "escape", "indices_in", "pointer", "tokens"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """The keys and indices that lead to a value inside another one."""
@@ -21,6 +21,11 @@ def escape(step: str) -> str:
 def pointer(path: Iterable[str | int]) -> str:
     """The pointer to the end of a path of keys and indices; empty for the whole value."""
     return "".join([f"/{escape(str(step))}" for step in path])
+
+
+def indices_in(path: Path) -> tuple[int, ...]:
+    """What orders places of different depth: the indices alone, without the keys between them."""
+    return tuple([step for step in path if isinstance(step, int)])
 
 
 def tokens(text: str) -> list[str]:

@@ -49,12 +49,12 @@ from lutumpy.text_tools.block_tags import BlockTags
 from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.tag_search import end_of
+from lutumpy.text_tools.text_machine import SPACE
 from lutumpy.text_tools.trailing_text import JSON_MARK, begins_rest, begins_value, ends_key
 from lutumpy.text_tools.written_calls import cut_detail
 
 __all__ = ["Block"]
 
-_SPACE = re.compile(r"\s*")
 _FENCE = re.compile(r"[`~]+")
 _INFO = re.compile(r"[\w+#. \t-]*")
 _NAME = re.compile(r"[\w.:-]*")
@@ -304,7 +304,7 @@ class Block(OpenBlock):
         return self._take(text, stop, found.end()) if is_end else stop
 
     def _behind_self_ending(self, text: str, pos: int) -> int:
-        stop = end_of(_SPACE, text, pos)
+        stop = end_of(SPACE, text, pos)
         if stop > pos:
             self._undecided.append(text[pos:stop])
             return stop
@@ -460,7 +460,7 @@ class Block(OpenBlock):
         self._undecided.clear()
 
     def _take_space(self, text: str, pos: int) -> int:
-        return self._take(text, pos, end_of(_SPACE, text, pos))
+        return self._take(text, pos, end_of(SPACE, text, pos))
 
     def _take(self, text: str, pos: int, stop: int) -> int:
         self._length += max(0, stop - pos)

@@ -8,15 +8,12 @@
 
 from __future__ import annotations
 
-import re
-
 from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.open_block import OpenBlock
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools
 from lutumpy.text_tools.tag_search import TagSearch, end_of
-
-_SPACE = re.compile(r"\s*")
+from lutumpy.text_tools.text_machine import SPACE
 
 __all__ = ["BodyBlock", "BodyTags"]
 
@@ -95,7 +92,7 @@ class BodyBlock(OpenBlock):
         return self._take(text, pos, found.end())
 
     def _behind_quote(self, text: str, pos: int) -> int:
-        pos = self._take(text, pos, end_of(_SPACE, text, pos))
+        pos = self._take(text, pos, end_of(SPACE, text, pos))
         if pos == len(text):
             return pos
         search = self._tags.behind_quotes

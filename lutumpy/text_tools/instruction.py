@@ -14,7 +14,15 @@ from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 from lutumpy.text_tools.result_form import OWN_RESULTS, ResultForm
 
-__all__ = ["OWN_LISTING", "ToolListing", "call_instruction", "demands", "tool_list"]
+__all__ = [
+    "FUNCTIONS",
+    "FUNCTION_LIST",
+    "OWN_LISTING",
+    "ToolListing",
+    "call_instruction",
+    "demands",
+    "tool_list",
+]
 
 _OBJECT_RULE = "in place of the object behind it a JSON object that fits the tool's JSON Schema"
 
@@ -62,6 +70,8 @@ class ToolListing:
 
 
 OWN_LISTING = ToolListing(entry="line")
+FUNCTIONS = ToolListing("Functions:\n", noun="function")
+FUNCTION_LIST = ToolListing("Functions:\n", noun="function", in_list=True)
 
 
 def call_instruction(

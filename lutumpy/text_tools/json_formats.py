@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutumpy.text_tools.instruction import ToolListing
+from lutumpy.text_tools.instruction import FUNCTION_LIST, FUNCTIONS, ToolListing
 from lutumpy.text_tools.keyed_syntax import KeyedSyntax
 from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.syntax import (
@@ -14,19 +14,16 @@ from lutumpy.text_tools.syntax import (
     CallSyntax,
 )
 from lutumpy.text_tools.text_format import TextFormat
-from lutumpy.text_tools.thinking import THINK
+from lutumpy.text_tools.thinking import MISTRAL_THINK, THINK
 
 __all__ = ["JSON_FORMATS", "RESPONSES", "TOOLS"]
 
 TOOLS = ToolListing("<tools>\n", "\n</tools>", "function")
 RESPONSES = ResultForm("<tool_response>\n", "\n</tool_response>")
 
-_MISTRAL_THINK = (("[THINK]", "[/THINK]"), *THINK)
 _MISTRAL_TOOLS = ToolListing("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", in_list=True)
 _CALLS_LIST = CallSyntax("<tool_calls>", ("</tool_calls>",), arguments_key="arguments")
 _FUNCTOOLS = CallSyntax("functools", arguments_key="arguments", self_ending=True)
-_FUNCTIONS = ToolListing("Functions:\n", noun="function")
-_FUNCTION_LIST = ToolListing("Functions:\n", noun="function", in_list=True)
 _BARE_JSON = KeyedSyntax(start="", ends=("<|eot_id|>",), arguments_keys=("parameters", "arguments"))
 _BARE_LIST = KeyedSyntax(start="", in_list=True)
 _DEEPSEEK_AROUND = ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>")
@@ -85,7 +82,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(MISTRAL,),
         source="template of Mistral Nemo; vLLM mistral",
         aliases=("mistral", "Mistral Nemo"),
-        thinking=_MISTRAL_THINK,
+        thinking=MISTRAL_THINK,
         listing=_MISTRAL_TOOLS,
         results=ResultForm(
             '[TOOL_RESULTS]{"content": ',
@@ -101,7 +98,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(MISTRAL,),
         source="template of Mistral Nemo, which writes ids of nine characters",
         aliases=("mistral",),
-        thinking=_MISTRAL_THINK,
+        thinking=MISTRAL_THINK,
         listing=_MISTRAL_TOOLS,
         results=ResultForm(
             '[TOOL_RESULTS]{"content": ',
@@ -115,7 +112,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(MISTRAL,),
         source="template of Ministral 3",
         aliases=("mistral",),
-        thinking=_MISTRAL_THINK,
+        thinking=MISTRAL_THINK,
         listing=_MISTRAL_TOOLS,
         results=ResultForm("[TOOL_RESULTS]", "[/TOOL_RESULTS]", between=""),
         marks=("[TOOL_CALLS]", "[ARGS]"),
@@ -125,7 +122,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(MISTRAL,),
         source="template of Mistral Small 3.2",
         aliases=("mistral",),
-        thinking=_MISTRAL_THINK,
+        thinking=MISTRAL_THINK,
         listing=_MISTRAL_TOOLS,
         results=ResultForm("[TOOL_RESULTS]{plain_id}[TOOL_CONTENT]", "[/TOOL_RESULTS]", between=""),
         marks=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
@@ -135,7 +132,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(MISTRAL,),
         source="vLLM mistral, which reads a name with its arguments behind it",
         aliases=("mistral",),
-        thinking=_MISTRAL_THINK,
+        thinking=MISTRAL_THINK,
         listing=_MISTRAL_TOOLS,
         results=ResultForm("[TOOL_RESULTS]", "[/TOOL_RESULTS]", between=""),
     ),
@@ -144,14 +141,14 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(LLAMA_PYTHON_TAG,),
         source="vLLM llama3_json, SGLang llama3",
         aliases=("llama3_json", "llama3", "Llama 3.x"),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
     ),
     TextFormat(
         name="llama3_fn",
         syntaxes=(LLAMA_FUNCTION,),
         source="template of Functionary 3.1",
         aliases=("Functionary v3.1 Llama 3.1",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         models=r"functionary.*3\.1",
         marks=("<function=", "end_tag => `</function>`"),
     ),
@@ -160,7 +157,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(_BARE_JSON,),
         source="templates of Llama 3.1 to 3.3; vLLM llama3_json",
         aliases=("llama3_json", "llama4_json", "llama3", "Llama 3.x"),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         models=r"llama-?3",
         marks=("<|python_tag|>",),
     ),
@@ -171,7 +168,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         ),
         source="template of Functionary 3.2",
         aliases=("Functionary v3.2",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         models=r"functionary.*3\.2",
         marks=(">>>${recipient}",),
     ),
@@ -180,7 +177,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(CallSyntax("<|tool_call|>", arguments_key="arguments", self_ending=True),),
         source="template of Granite 3; vLLM granite",
         aliases=("granite", "Granite"),
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         models=r"granite-?3\.0",
     ),
     TextFormat(
@@ -188,7 +185,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(CallSyntax("<tool_call>", ("</tool_call>",), "arguments", self_ending=True),),
         source="template of Granite 3.3; vLLM granite",
         aliases=("granite",),
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         models=r"granite-?3",
     ),
     TextFormat(
@@ -206,7 +203,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(CallSyntax("<function_call>", arguments_key="arguments", self_ending=True),),
         source="vLLM granite-20b-fc",
         aliases=("granite-20b-fc",),
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         models=r"granite-20b",
     ),
     TextFormat(
@@ -273,7 +270,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(_FUNCTOOLS,),
         source="template of Phi-4 mini; vLLM phi4_mini_json",
         aliases=("phi4_mini_json",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         models=r"phi-?4-mini",
         marks=("functools[",),
     ),
@@ -440,7 +437,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(_BARE_LIST,),
         source="template of xLAM; vLLM xlam",
         aliases=("xlam",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         models=r"xlam",
     ),
     TextFormat(
@@ -448,14 +445,14 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(KeyedSyntax(start="", in_list=True, in_fence=True),),
         source="vLLM xlam",
         aliases=("xlam",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
     ),
     TextFormat(
         name="firefunction",
         syntaxes=(_FUNCTOOLS,),
         source="template of FireFunction v2",
         aliases=("FireFunction v2",),
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         models=r"firefunction",
     ),
     TextFormat(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from lutumpy import ToolDef
 from lutumpy.text_tools.protocol import ParsedCall, ParsedText
-from lutumpy.text_tools.python_syntax import PythonSyntax
+from lutumpy.text_tools.python_syntax import BARE_PYTHON
 from lutumpy.text_tools.schema_values import known_tools
 
 __all__ = ["MissedCalls"]
@@ -40,7 +40,6 @@ _NAME_KEYS = "name|function|tool|tool_name|action|recipient_name"
 _ARGUMENT_KEYS = "arguments|parameters|args|action_input|input"
 _QUOTE = "(?:[\"'\u201c\u201d]|&quot;)"
 # What of an answer may be a call in JSON or in Python.
-_BARE_PYTHON = PythonSyntax(start="")
 # Code that is quoted in a sentence or in a block.
 _QUOTED = re.compile(r"```[^`]*(?:```|\Z)|`[^`\n]*`")
 _FENCED = re.compile(r"\s*```[\w-]*[ \t]*\r?\n(?P<code>[^`]*)(?:```\s*)?")
@@ -143,7 +142,7 @@ class MissedCalls:
             if has_arguments and keyed is not None and keyed.group("json"):
                 return self._explain(keyed.group("json"), text)
         if text[-1:] in (")", "]") and self._names.match(text.lstrip("[ \n")) is not None:
-            calls = _BARE_PYTHON.read(text, self._tools, whole=True)
+            calls = BARE_PYTHON.read(text, self._tools, whole=True)
             if calls:
                 return self._explain(calls[0].name, text)
         return None

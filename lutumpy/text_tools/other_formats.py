@@ -5,34 +5,31 @@ from __future__ import annotations
 from lutumpy.text_tools.action_syntax import ActionSyntax
 from lutumpy.text_tools.escaped_syntax import EscapedSyntax
 from lutumpy.text_tools.harmony_syntax import HarmonySyntax
-from lutumpy.text_tools.instruction import ToolListing
-from lutumpy.text_tools.python_syntax import PythonSyntax
+from lutumpy.text_tools.instruction import FUNCTION_LIST, FUNCTIONS, ToolListing
+from lutumpy.text_tools.python_syntax import BARE_PYTHON, PythonSyntax
 from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.text_format import TextFormat
 
 __all__ = ["OTHER_FORMATS"]
 
-_BARE_PYTHON = PythonSyntax(start="")
-_FUNCTIONS = ToolListing("Functions:\n", noun="function")
-_FUNCTION_LIST = ToolListing("Functions:\n", noun="function", in_list=True)
 _OBSERVATION = ResultForm("Observation: ", "")
 
 OTHER_FORMATS: tuple[TextFormat, ...] = (
     TextFormat(
         name="pythonic",
-        syntaxes=(_BARE_PYTHON,),
+        syntaxes=(BARE_PYTHON,),
         source="templates of ToolACE and Llama 3.2 in vLLM; vLLM pythonic",
         aliases=("pythonic",),
-        listing=_FUNCTIONS,
+        listing=FUNCTIONS,
         results=ResultForm('{"output": ', "}", as_json=True),
     ),
     TextFormat(
         name="llama4_pythonic",
-        syntaxes=(PythonSyntax(start="<|python_start|>", ends=("<|python_end|>",)), _BARE_PYTHON),
+        syntaxes=(PythonSyntax(start="<|python_start|>", ends=("<|python_end|>",)), BARE_PYTHON),
         source="template of Llama 4; vLLM llama4_pythonic",
         aliases=("llama4_pythonic",),
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         models=r"llama-?4",
         marks=("<|python_start|>",),
     ),
@@ -61,7 +58,7 @@ OTHER_FORMATS: tuple[TextFormat, ...] = (
         name="gemma_tool_code",
         syntaxes=(PythonSyntax(start="```tool_code", ends=("```",), in_list=False),),
         source="Google's guides for Gemma 3; the template for it in vLLM",
-        listing=_FUNCTION_LIST,
+        listing=FUNCTION_LIST,
         results=ResultForm("<tool_response>\n", "\n</tool_response>"),
         models=r"gemma-?3\b",
         marks=("```tool_code",),

@@ -18,7 +18,7 @@ from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import KnownTools
 
-__all__ = ["PythonSyntax"]
+__all__ = ["BARE_PYTHON", "PythonSyntax"]
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|\#[^\n]*)"
@@ -241,3 +241,7 @@ def _spell(value: Any) -> str:
 def _first_name(body: str) -> str:
     found = re.search(r"([^\W\d][\w.]*)\s*\(", body[:200])
     return "" if found is None else found.group(1)
+
+
+BARE_PYTHON = PythonSyntax(start="")
+"""Calls that are written as they are, with no text before them."""

@@ -20,11 +20,10 @@ from lutumpy.text_tools.syntax import (
     TOOL_CALL,
     CallSyntax,
 )
-from lutumpy.text_tools.thinking import THINK
+from lutumpy.text_tools.thinking import MISTRAL_THINK, THINK
 
 __all__ = ["TagToolParser"]
 
-_MISTRAL_THINK = (("[THINK]", "[/THINK]"), *THINK)
 _EXAMPLE = '{"parameter": "value"}'
 
 
@@ -140,7 +139,7 @@ class TagToolParser:
         cls,
         *,
         also: Sequence[Syntax] = (),
-        thinking: Sequence[tuple[str, str]] = _MISTRAL_THINK,
+        thinking: Sequence[tuple[str, str]] = MISTRAL_THINK,
         starts_thinking: bool = False,
     ) -> TagToolParser:
         """For Mistral's models: `[TOOL_CALLS]name[ARGS]{...}`, with or without `[CALL_ID]`.

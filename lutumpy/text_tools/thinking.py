@@ -25,10 +25,13 @@ from lutumpy.text_tools.protocol import ParsedCall, ParsedText, ReasoningFormatt
 from lutumpy.text_tools.tag_search import TagSearch, end_of
 from lutumpy.text_tools.text_machine import SPACE, TextMachine
 
-__all__ = ["THINK", "LeadingThinking", "join_reasoning"]
+__all__ = ["MISTRAL_THINK", "THINK", "LeadingThinking", "join_reasoning"]
 
 THINK = (("<think>", "</think>"),)
 """The texts around thinking, unless a parser says otherwise."""
+
+MISTRAL_THINK = (("[THINK]", "[/THINK]"), *THINK)
+"""Those of Mistral's models, and the usual ones."""
 
 _VALUE_BEGINS = "{[`"
 

@@ -25,10 +25,10 @@ from lutumpy.text_tools.schema_values import (
     json_kind,
     write_arguments,
 )
+from lutumpy.text_tools.text_machine import SPACE
 
 __all__ = ["XmlSyntax"]
 
-_SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[\w.:-]+")
 _HEADER = re.compile(r"""\s*["']?([^\s"'<>]+)["']?((?:\s+\w+="[^"<>]*")*)\s*/?""")
 _CDATA = ("<![CDATA[", "]]>")
@@ -295,5 +295,5 @@ class XmlSyntax(BodySyntax):
 
 
 def _skip_space(text: str, pos: int) -> int:
-    found = _SPACE.match(text, pos)
+    found = SPACE.match(text, pos)
     return pos if found is None else found.end()

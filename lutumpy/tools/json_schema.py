@@ -39,7 +39,13 @@ from lutumpy.plain.preview import shorten
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
 from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
 from lutumpy.tools.pattern_size import count_characters, largest_pattern
-from lutumpy.tools.schema_size import NAMED_SCHEMAS, PLAIN_VALUES, SchemaSize, measure_schema
+from lutumpy.tools.schema_size import (
+    METASCHEMAS,
+    NAMED_SCHEMAS,
+    PLAIN_VALUES,
+    SchemaSize,
+    measure_schema,
+)
 from lutumpy.tools.schema_work import SchemaWork
 
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
@@ -75,9 +81,6 @@ _MOST_LEVELS = 500
 
 _COSTLY_WORDS = ("$ref", "$dynamicRef", "$recursiveRef", "unevaluated")
 """Without any of them in its text the work of a schema is no more than its parts."""
-
-_METASCHEMAS = "json-schema.org/"
-"""In the address of every metaschema."""
 
 _INSTALL = (
     "tools that are known at run time need jsonschema-rs; install it with: "
@@ -150,7 +153,7 @@ class JsonSchema:
         text = _write_json(document)
         self.document: Any = _read_json(text)
         own_draft = isinstance(self.document, dict) and "$schema" in self.document
-        self._names_metaschema: bool = text.count(_METASCHEMAS) > own_draft
+        self._names_metaschema: bool = text.count(METASCHEMAS) > own_draft
         size = _measure(self.document, text)
         self._explaining: Any = None
         self._long_lists: list[list[str]] = []

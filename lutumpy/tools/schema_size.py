@@ -25,6 +25,7 @@ from lutumpy.plain.preview import shorten
 from lutumpy.rules.schema_walk import resolve
 
 __all__ = [
+    "METASCHEMAS",
     "NAMED_SCHEMAS",
     "PLAIN_VALUES",
     "SchemaSize",
@@ -47,7 +48,9 @@ NAMED_SCHEMAS = frozenset(
         "dependencies",
     }
 )
-_METASCHEMAS = "json-schema.org/"
+METASCHEMAS = "json-schema.org/"
+"""In the address of every metaschema."""
+
 _SAME_VALUE = frozenset(
     {
         *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
@@ -294,7 +297,7 @@ class SchemaTargets:
             target = self._find(node, reference)
             if isinstance(target, (Mapping, list)):
                 yield target
-            elif target is None and id(node) in self._schemas and _METASCHEMAS not in reference:
+            elif target is None and id(node) in self._schemas and METASCHEMAS not in reference:
                 raise ValueError(_explain_lost(reference))
             if key == "$dynamicRef":
                 others = self._dynamic.get(reference.partition("#")[2], ())

@@ -23,7 +23,7 @@ def replaced(value: Any, instead: Any) -> Any:
 
 
 def reply_with(api: str, arguments: Any) -> dict[str, Any]:
-    rendered = render(Reply(calls=[Call("look", PROBE, id="call_1")]), api, number=1, model="m")  # type: ignore[arg-type]
+    rendered = render(Reply(calls=[Call("look", PROBE, id="call_1")]), api, number=1, model="m")
     found: dict[str, Any] = replaced(rendered, arguments)
     return found
 

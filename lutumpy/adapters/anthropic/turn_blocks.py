@@ -7,7 +7,7 @@ from typing import Any
 from lutumpy.adapters.anthropic.containers import container_of
 from lutumpy.adapters.anthropic.decode import API, REASONING, SERVER_CALLS
 from lutumpy.adapters.anthropic.original import kind_of
-from lutumpy.adapters.object_arguments import object_of
+from lutumpy.adapters.object_arguments import arguments_object
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, CallBlock, RefusalBlock, TextBlock
 from lutumpy.plain import json_values
@@ -42,7 +42,7 @@ def translate_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> list[di
                     "type": "tool_use",
                     "id": ids(block.id),
                     "name": names(block.name),
-                    "input": object_of(block),
+                    "input": arguments_object(block),
                 }
             )
     return blocks

@@ -27,7 +27,7 @@ from lutumpy.adapters.bedrock.decode import API, REASONING
 from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
 from lutumpy.adapters.destination import ANYWHERE, Destination
 from lutumpy.adapters.encoded_settings import EncodedSettings
-from lutumpy.adapters.object_arguments import object_of
+from lutumpy.adapters.object_arguments import arguments_object
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -432,7 +432,7 @@ class ConverseEncoder:
                 use = {
                     "toolUseId": self._ids(block.id),
                     "name": self._names(block.name),
-                    "input": object_of(block),
+                    "input": arguments_object(block),
                 }
                 blocks.append({"toolUse": use})
         return blocks

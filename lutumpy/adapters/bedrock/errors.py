@@ -11,7 +11,7 @@ from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
 
-__all__ = ["event_error", "missing_sdk", "sdk_error"]
+__all__ = ["OPERATIONS", "event_error", "missing_sdk", "sdk_error"]
 
 _STATUS: Mapping[str, int] = {
     "ValidationException": 400,
@@ -33,7 +33,7 @@ _PASSING = frozenset(
     "InternalServerException ModelErrorException ModelNotReadyException ModelStreamErrorException "
     "ModelTimeoutException ServiceUnavailableException ThrottlingException".split()
 )
-_OPERATIONS = ("Converse", "ConverseStream")
+OPERATIONS = ("Converse", "ConverseStream")
 _CREDENTIALS = frozenset(
     "NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound "
     "TokenRetrievalError SSOError NoAuthTokenError LoginError MetadataRetrievalError "
@@ -121,7 +121,7 @@ def sdk_error(error: Exception) -> AdapterError | None:
         found.retryable = found.retryable or answered.kind in _PASSING
         # Credentials may have to be asked for first, and that is another operation.
         operation = getattr(error, "operation_name", None)
-        found.sent = not isinstance(operation, str) or operation in _OPERATIONS
+        found.sent = not isinstance(operation, str) or operation in OPERATIONS
         return found
     text = shorten_text(" ".join(safe_str(error).split()))
     if "NoRegionError" in names:

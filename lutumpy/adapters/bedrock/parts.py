@@ -5,7 +5,6 @@ what was left out in place of what it doesn't take (rule K7).
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from lutumpy.adapters.bedrock.decode import API
 from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart, describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.rules import media
-from lutumpy.rules.bedrock.limits import MAX_DOCUMENT_NAME
+from lutumpy.rules.bedrock.limits import allowed_document_name
 from lutumpy.rules.shape import PartPlace
 
 __all__ = ["part_blocks", "text_blocks"]
@@ -29,7 +28,6 @@ _FORMATS: Mapping[str, str] = {
     "text/html": "html",
     "text/markdown": "md",
 }
-_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 
 
 def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
@@ -66,7 +64,7 @@ def _document(part: FilePart) -> dict[str, Any] | None:
     if form is None or not part.data:
         return None
     stem = (part.filename or "").rpartition(".")[0] or part.filename or ""
-    name = _NOT_IN_A_NAME.sub(" ", stem).strip()[:MAX_DOCUMENT_NAME].strip() or "document"
+    name = allowed_document_name(stem)
     return {
         "document": {"format": form, "name": name, "source": {"bytes": _encode_base64(part.data)}}
     }

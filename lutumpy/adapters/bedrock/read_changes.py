@@ -12,10 +12,10 @@ from lutumpy.adapters.read_settings import ChangeReading, ReadTool, SettingsRead
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
+from lutumpy.rules.bedrock.limits import CHANGES
 
 __all__ = ["SETTINGS", "remainder"]
 
-_KINDS = ("toolAddition", "toolRemoval")
 _WRITTEN = frozenset({"name", "description", "inputSchema", "strict"})
 
 
@@ -50,7 +50,7 @@ def _changes_in(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if message.get("role") != "system" or not isinstance(content, list):
         return
     for block in content:
-        for kind in _KINDS:
+        for kind in CHANGES:
             change = block.get(kind) if isinstance(block, dict) else None
             tool = change.get("tool") if isinstance(change, dict) else None
             name = tool.get("name") if isinstance(tool, dict) else None
@@ -65,10 +65,10 @@ def remainder(entry: bytes) -> bytes | None:
     message = json_values.decode(entry)
     if not any(True for _ in _changes_in(message)):
         return None
-    kept = [block for block in message["content"] if not any(kind in block for kind in _KINDS)]
+    kept = [block for block in message["content"] if not any(kind in block for kind in CHANGES)]
     return encode({**message, "content": kept}) if kept else b""
 
 
 SETTINGS = SettingsReader(
-    _read_tool, tuple([b'"%b"' % kind.encode() for kind in _KINDS]), _read_change
+    _read_tool, tuple([b'"%b"' % kind.encode() for kind in CHANGES]), _read_change
 )

@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from lutumpy.adapters.bedrock.errors import missing_sdk, sdk_error
+from lutumpy.adapters.bedrock.errors import OPERATIONS, missing_sdk, sdk_error
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnSyncClient
@@ -33,7 +33,6 @@ from lutumpy.plain import json_values
 
 __all__ = ["BotoTransport"]
 
-_OPERATIONS = ("Converse", "ConverseStream")
 # What of a request is counted: the members of the SDK's `ConverseTokensRequest`.
 _COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 _HANDLER = "lutumpy"
@@ -296,7 +295,7 @@ def _ready(client: Any) -> Any:
     """The client with this module's handlers; registering them again changes nothing."""
     meta = getattr(client, "meta", None)
     if meta is not None:
-        for name in _OPERATIONS:
+        for name in OPERATIONS:
             place = f"bedrock-runtime.{name}"
             key = f"{_HANDLER}.{name}"
             meta.events.register(f"before-call.{place}", _put_body, unique_id=f"{key}.body")

@@ -27,7 +27,7 @@ from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
 from lutumpy.adapters.narrowing import CHOICE
-from lutumpy.adapters.object_arguments import object_of
+from lutumpy.adapters.object_arguments import arguments_object
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -367,7 +367,10 @@ class GeminiEncoder:
                 if block.text.strip():
                     parts.append({"text": block.text})
             elif isinstance(block, CallBlock) and block.answerable:
-                call: dict[str, Any] = {"name": TOOL_NAMES(block.name), "args": object_of(block)}
+                call: dict[str, Any] = {
+                    "name": TOOL_NAMES(block.name),
+                    "args": arguments_object(block),
+                }
                 if block.id:
                     call = {"id": block.id, **call}
                 part: dict[str, Any] = {"functionCall": call}

@@ -18,7 +18,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from lutumpy.adapters.object_arguments import object_of
+from lutumpy.adapters.object_arguments import arguments_object
 from lutumpy.adapters.ollama.decode import API
 from lutumpy.core.items import (
     AssistantTurn,
@@ -181,7 +181,7 @@ class OllamaEncoder:
                 texts += [block.text] if block.text.strip() else []
             elif isinstance(block, CallBlock) and block.answerable:
                 name = block.name or UNNAMED
-                function = {"name": name, "arguments": object_of(block)}
+                function = {"name": name, "arguments": arguments_object(block)}
                 named = {"id": block.id} if block.id else {}
                 calls.append({**named, "function": function})
                 self._calls[block.id] = _Sent(block.id or None, name)

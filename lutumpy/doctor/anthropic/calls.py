@@ -9,7 +9,8 @@ from lutumpy.doctor.block_pairing import Pairing
 from lutumpy.doctor.block_rows import call_rows
 from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
-from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
+from lutumpy.rules.anthropic.prefix import THINKING
+from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY
 from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = ["CALLS"]

@@ -12,7 +12,8 @@ from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.changes import CHANGES
 from lutumpy.rules.anthropic.messages import ROLES
-from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY, THINKING
+from lutumpy.rules.anthropic.prefix import THINKING
+from lutumpy.rules.anthropic.sequence import ASSISTANT_ONLY
 from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = [

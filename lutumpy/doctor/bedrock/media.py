@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.pieces import Media, Piece, non_empty_text
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
-from lutumpy.rules.bedrock.limits import DOCUMENT_FORMATS, IMAGE_FORMATS, MAX_DOCUMENT_NAME
+from lutumpy.rules.bedrock.limits import DOCUMENT_FORMATS, IMAGE_FORMATS, allowed_document_name
 from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.media import OTHER_NAMES, PDF, PLAIN, plain_type, type_of_bytes
 
@@ -26,7 +25,6 @@ __all__ = [
     "write_shown",
 ]
 
-_UNNAMED = "document"
 _SHOWN_AFTER = "What the tool gave stands behind the results."
 # Media types by the formats that are not named as they are.
 _TYPES: Mapping[str, str] = {
@@ -41,7 +39,6 @@ _TYPES: Mapping[str, str] = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 _FORMATS = {media_type: form for form, media_type in _TYPES.items()}
-_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 
 
 # ------------------------------------------------------- for other APIs
@@ -91,10 +88,7 @@ def _write_text_file(media: Media) -> Json | None:
 
 
 def _allowed_name(name: Any) -> str:
-    if not isinstance(name, str):
-        return _UNNAMED
-    allowed = _NOT_IN_A_NAME.sub(" ", name).strip()[:MAX_DOCUMENT_NAME].strip()
-    return allowed or _UNNAMED
+    return allowed_document_name(name if isinstance(name, str) else "")
 
 
 def _image_format(media_type: str) -> str | None:

@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
+from lutumpy.rules.anthropic.changes import CHANGES
+from lutumpy.rules.anthropic.prefix import THINKING
 from lutumpy.rules.anthropic.requests import is_compacted
 from lutumpy.rules.anthropic.server_tools import SERVER_USES, check_server_tools
 from lutumpy.rules.anthropic.wire import WIRE
@@ -33,8 +35,6 @@ from lutumpy.rules.problem import Certainty, Problem, items, text
 ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
 SHOWN = ("image", "document")
 USER_ONLY = ("tool_result", *SHOWN)
-SYSTEM_ONLY = ("tool_addition", "tool_removal")
-THINKING = ("thinking", "redacted_thinking")
 
 
 def check_sequence(
@@ -117,7 +117,7 @@ def _check_roles(turns: list[Turn]) -> list[Problem]:
                 needed = "assistant"
             elif kind in USER_ONLY:
                 needed = "user"
-            elif kind in SYSTEM_ONLY:
+            elif kind in CHANGES:
                 needed = "system"
             # A system message in the middle may show images and documents [probed].
             if kind in SHOWN and turn.role == "system":

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from lutumpy.rules.bedrock.limits import CHANGES
 from lutumpy.rules.problem import Problem, items, mapping, text
 
 __all__ = ["check_changes"]
-
-_KINDS = ("toolAddition", "toolRemoval")
 
 
 def check_changes(messages: Any, declared: Collection[str] | None) -> list[Problem]:
@@ -29,14 +28,14 @@ def check_changes(messages: Any, declared: Collection[str] | None) -> list[Probl
     withdrawn: set[str] = set()
     before: Any = None
     for where, role, kind, block in _blocks_of(messages):
-        named = mapping(block.get("tool")) or {} if kind in _KINDS else block
+        named = mapping(block.get("tool")) or {} if kind in CHANGES else block
         name = text(named.get("name"))
         if kind == "toolUse":
             if name in withdrawn:
                 words = f"{where}: the tool {name} was withdrawn before this call"
                 ids = (text(block.get("toolUseId")) or "",)
                 found.append(_problem("converse.withdrawn_tool", where, words, name, ids))
-        elif kind in _KINDS and role == "system" and name is not None:
+        elif kind in CHANGES and role == "system" and name is not None:
             if before == "assistant":
                 words = f"{where}: {kind} follows a message of the user's"
                 found.append(_problem("converse.tool_change_position", where, words, name))

@@ -27,6 +27,8 @@ MAX_CALL_ID = 64
 
 ROLES = ("user", "assistant", "system")
 """Roles [service model]; which models take `system` is unknown."""
+CHANGES = ("toolAddition", "toolRemoval")
+"""Blocks that change the tools inside a conversation [service model]."""
 STATUSES = ("success", "error")
 """What the `status` of a result may be [service model]."""
 SERVER_TOOL = "server_tool_use"
@@ -62,8 +64,14 @@ DOCUMENT_NAME = re.compile(r"[a-zA-Z0-9()\[\]-]+(?: [a-zA-Z0-9()\[\]-]+)* ?\Z")
 REFUSED_IN_DOCUMENT_NAME = re.compile(r"[^a-zA-Z0-9()\[\] _-]|  ")
 """What a name is refused for: another character, or two spaces in a row [error text]. Underscores,
 and a space at the beginning, were accepted [reported]."""
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 S3_URI_PATTERN = r"s3://[a-z0-9][\.\-a-z0-9]{1,61}[a-z0-9](/.*)?"
 """Where a file lies that isn't in the request, as refusals quote the pattern [service model]."""
 S3_URI = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?\Z", re.DOTALL)
 MAX_S3_URI = 1024
 """Characters of such an address [service model]."""
+
+
+def allowed_document_name(name: str) -> str:
+    """`name` without what a document's name must not have; `document` where nothing is left."""
+    return _NOT_IN_A_NAME.sub(" ", name).strip()[:MAX_DOCUMENT_NAME].strip() or "document"

@@ -23,7 +23,7 @@ from lutumpy.rules.bedrock.limits import (
 )
 from lutumpy.rules.bedrock.media import check_media
 from lutumpy.rules.bedrock.models import INVALID, is_claude, model_refusal
-from lutumpy.rules.bedrock.sequence import check_sequence, holds_calls
+from lutumpy.rules.bedrock.sequence import USER_FIRST, check_sequence, holds_calls
 from lutumpy.rules.bedrock.shapes import (
     KIND,
     enum_problem,
@@ -58,10 +58,6 @@ NOT_JSON = "Unexpected token in the request body: it is not valid JSON."
 _WORDS = EncodingWords(NOT_JSON, NOT_JSON, "some", KIND)
 NO_TOOL_CONFIG = (
     "The toolConfig field must be defined when using toolUse and toolResult content blocks."
-)
-_START = (
-    "A conversation must start with a user message. Try again with a conversation that starts with "
-    "a user message."
 )
 _INFERENCE = structure(
     "converse.inference",
@@ -173,7 +169,7 @@ def _check_shapes(messages: Any, *, is_claude: bool) -> list[Problem]:
     if not is_array(messages):
         return [wrong_type("converse.messages", "messages", messages, "list")]
     if not messages:
-        return [refusal("converse.messages", "messages", _START)]
+        return [refusal("converse.messages", "messages", USER_FIRST)]
     found: list[Problem] = []
     for index, message in enumerate(messages):
         where = WHERE.format(index)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutumpy.rules.bedrock.prefix import MODEL_SAYS, find_bound
+from lutumpy.rules.bedrock.prefix import find_bound
+from lutumpy.rules.bedrock.shapes import MODEL_SAYS
 from lutumpy.rules.moves import Move
 from lutumpy.rules.problem import Problem
 

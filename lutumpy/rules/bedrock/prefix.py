@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lutumpy.rules.bedrock.models import is_claude
+from lutumpy.rules.bedrock.shapes import MODEL_SAYS
 from lutumpy.rules.bound_blocks import BoundBlock, ReasoningBinding, write_bound
 from lutumpy.rules.claude import BOUND_ELSEWHERE, binds_reasoning, refuses_changed_prefix, version
 from lutumpy.rules.problem import is_object, items, mapping, text
 
-__all__ = ["MODEL_SAYS", "find_bound", "reasoning_binding"]
-
-MODEL_SAYS = "The model returned the following errors: "
-"""How Converse begins what the model's own API has refused."""
+__all__ = ["find_bound", "reasoning_binding"]
 
 _CACHE = "cachePoint"
 

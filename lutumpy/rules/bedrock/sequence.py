@@ -18,12 +18,12 @@ from lutumpy.rules.bedrock.models import (
     takes_neighbours,
     takes_system_messages,
 )
-from lutumpy.rules.bedrock.shapes import refusal
+from lutumpy.rules.bedrock.shapes import MODEL_SAYS, refusal
 from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.block_wire import Path, Turn, join_turns, place_of
 from lutumpy.rules.problem import Certainty, Problem, text
 
-__all__ = ["ASSISTANT_ONLY", "USER_ONLY", "check_sequence", "holds_calls"]
+__all__ = ["ASSISTANT_ONLY", "USER_FIRST", "USER_ONLY", "check_sequence", "holds_calls"]
 
 ASSISTANT_ONLY = ("toolUse", "reasoningContent", "citationsContent")
 USER_ONLY = ("image", "document", "video", "audio", "searchResult", "guardContent")
@@ -35,7 +35,7 @@ _ALTERNATE = (
     "A conversation must alternate between user and assistant roles. Make sure the conversation "
     f"alternates between user and assistant roles {_RETRY}"
 )
-_START = (
+USER_FIRST = (
     "A conversation must start with a user message. Try again with a conversation that starts with "
     "a user message."
 )
@@ -82,7 +82,7 @@ def _check_speakers(turns: list[Turn], model: str | None) -> list[Problem]:
     if speaking and speaking[0].role == "assistant":
         # Claude has taken it once [recorded], and others are reported to refuse it.
         certainty: Certainty = "some" if is_claude(model) in (True, None) else "refused"
-        found.append(refusal("converse.first_user", speaking[0].where, _START, certainty))
+        found.append(refusal("converse.first_user", speaking[0].where, USER_FIRST, certainty))
     for before, after in pairwise(speaking):
         if before.role == after.role:
             sure = before.role == "assistant" or takes_neighbours(model) is False
@@ -286,8 +286,6 @@ def _check_results_alone(turns: list[Turn], model: str | None) -> list[Problem]:
 
 # -------------------------------------------------------------- reasoning
 
-_MODEL_SAYS = "The model returned the following errors: "
-
 
 def _check_reasoning(turns: list[Turn], model: str | None, thinking: str | None) -> list[Problem]:
     """Reasoning is signed where its model signs, and comes before the calls that it led to."""
@@ -314,10 +312,10 @@ def _check_signature(where: str, words: Mapping[str, Any], claude: bool | None) 
     signature = words.get("signature")
     place = f"{where}.reasoningContent.reasoningText.signature"
     if signature == "":
-        message = f"{_MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
+        message = f"{MODEL_SAYS}{where}: Invalid `signature` in `thinking` block"
         return [refusal("converse.signature", place, message)]
     if signature is None and claude is not False:
-        message = f"{_MODEL_SAYS}{where}.thinking.signature: Field required"
+        message = f"{MODEL_SAYS}{where}.thinking.signature: Field required"
         return [refusal("converse.signature", place, message, "refused" if claude else "some")]
     return []
 
@@ -340,7 +338,7 @@ def _check_reasoning_first(turns: list[Turn]) -> list[Problem]:
         kind = "tool_use" if "toolUse" in block else "text"
         where = place_of(path)
         words = (
-            f"{_MODEL_SAYS}{where}.type: Expected `thinking` or `redacted_thinking`, but found "
+            f"{MODEL_SAYS}{where}.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{kind}`. When `thinking` is enabled, a final `assistant` message must start with a "
             "thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). "
             "We recommend you include thinking blocks from previous turns. To avoid this "

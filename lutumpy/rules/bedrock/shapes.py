@@ -15,6 +15,7 @@ from lutumpy.rules.problem import Certainty, Problem
 
 __all__ = [
     "KIND",
+    "MODEL_SAYS",
     "constraint",
     "enum_problem",
     "missing",
@@ -25,6 +26,9 @@ __all__ = [
 
 KIND = "ValidationException"
 """The type of a refusal, which is in a header of the answer."""
+
+MODEL_SAYS = "The model returned the following errors: "
+"""How Converse begins what the model's own API has refused."""
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|\Z)")
 

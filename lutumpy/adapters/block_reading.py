@@ -20,13 +20,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from lutumpy.adapters.reading import Entry, HistoryReading, status_of, text_only
-from lutumpy.core.items import AssistantTurn, CallBlock, Part, ResultBlock
+from lutumpy.core.items import AssistantTurn, CallBlock, Part, ResultBlock, TextPart
 from lutumpy.rules.block_wire import BlockWire
 
 __all__ = [
@@ -81,6 +81,15 @@ def blocks_of(entry: Entry, wire: BlockWire) -> list[Any]:
         return content
     is_text = wire.is_tagged and isinstance(content, str) and content
     return [{"type": "text", "text": content}] if is_text else []
+
+
+def read_parts(content: Any, read_block: Callable[[Any], Iterable[Part]]) -> list[Part]:
+    """The parts of a content that is a text or a list of blocks; anything else has none."""
+    if isinstance(content, str):
+        return [TextPart(content)] if content else []
+    if not isinstance(content, list):
+        return []
+    return [part for block in content for part in read_block(block)]
 
 
 @dataclass(frozen=True, slots=True)

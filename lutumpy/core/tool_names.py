@@ -18,13 +18,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["REPLACED_PREFIX", "TOOL_NAME", "ToolNames", "names_by_digest", "replaced_digest"]
+__all__ = [
+    "REPLACED_PREFIX",
+    "TOOL_NAME",
+    "UNNAMED",
+    "ToolNames",
+    "names_by_digest",
+    "replaced_digest",
+]
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What a toolset takes as a name, as a whole (rule D1)."""
 
 REPLACED_PREFIX = "tool_"
 """How every replacement begins."""
+
+UNNAMED = "unknown_tool"
+"""The name, in a history, of a call that came without one: APIs refuse an empty one."""
 
 _DIGITS = 16
 _REPLACEMENT = rf"(?s:{REPLACED_PREFIX}(?:.*_)?([0-9a-f]{{{_DIGITS}}}))"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.plain import json_values
 
 INTERRUPTED = (
@@ -24,9 +25,6 @@ NO_TEXT = "The tool failed and said nothing."
 
 INVALID_JSON = "INVALID_JSON"
 """The key under which arguments that can't be read are kept."""
-
-UNNAMED = "unknown_tool"
-"""The name of a tool in a call that names none."""
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _ID_DIGITS = 24

@@ -6,6 +6,7 @@ The module of repairs that a row of `lutumpy.apis` names may define `STAGES`, `R
 
 from __future__ import annotations
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.block_ids import Ids, mend_ids_of, mend_repeats_of
 from lutumpy.doctor.block_order import mend_calls_last_of, mend_order_of, mend_reasoning_first_of
 from lutumpy.doctor.block_pairing import Pairing, mend_pairing_of, mend_speakers_of
@@ -51,7 +52,7 @@ from lutumpy.doctor.shared_rows import (
     REQUEST_IS_LEFT,
 )
 from lutumpy.doctor.spelling import FAILED, Json, ReadContent, Spelling
-from lutumpy.doctor.wording import INTERRUPTED, NO_TEXT, UNNAMED, as_object, as_text, text_arguments
+from lutumpy.doctor.wording import INTERRUPTED, NO_TEXT, as_object, as_text, text_arguments
 
 __all__ = [
     "CACHED_PREFIX",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.replies import Call, Reply, split_text
+from lutumpy.testing.replies import Reply, object_input, split_text, streamed_input
 
 __all__ = ["SHAPING", "render", "render_failure", "render_stream", "signature"]
 
@@ -53,7 +52,12 @@ def _render_blocks(reply: Reply, number: int, body: Mapping[str, Any]) -> list[d
     for index, call in enumerate(reply.calls):
         use_id = call.id if call.id is not None else f"toolu_01{number:014d}{index:08d}"
         blocks.append(
-            {"type": "tool_use", "id": use_id, "name": call.name, "input": _read_input(reply, call)}
+            {
+                "type": "tool_use",
+                "id": use_id,
+                "name": call.name,
+                "input": object_input(reply, call),
+            }
         )
     return blocks
 
@@ -77,26 +81,6 @@ def _render_compaction(reply: Reply, number: int) -> dict[str, Any]:
 def signature(thinking: str, number: int) -> str:
     """A seal of the thinking text; its own, so that a changed text can be told."""
     return "EqsB" + base64.b64encode(f"{number}:{thinking}".encode()).decode()
-
-
-def _read_input(reply: Reply, call: Call) -> dict[str, Any]:
-    value = call.object
-    if value is not None:
-        return value
-    # The API has to send an object. What a model was cut off in is lost, other text is wrapped.
-    is_lost = reply.finish_reason == "length" or not call.text.strip()
-    return {} if is_lost else {"INVALID_JSON": call.text}
-
-
-def _write_input(call: Call) -> str:
-    """What the API streams: the model's own spacing, and nothing for no arguments."""
-    value = call.object
-    if value is None:
-        return call.text
-    if not value:
-        return ""
-    is_written = isinstance(call.arguments, str) and not call.is_text
-    return call.text if is_written else json.dumps(value, ensure_ascii=False)
 
 
 def _count_usage(reply: Reply, written: int) -> dict[str, Any]:
@@ -166,7 +150,7 @@ def render_stream(
         else:
             empty = {**block, "input": {}}
             # The first piece of arguments is always an empty one.
-            parts = ["", *split_text(_write_input(next(calls)))]
+            parts = ["", *split_text(streamed_input(next(calls)))]
             deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
         # The API sends one now and then; here once, where decoders meet it most often.

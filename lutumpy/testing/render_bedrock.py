@@ -7,11 +7,10 @@ The frames around them on the wire are made by the server.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.replies import Call, Reply, split_text
+from lutumpy.testing.replies import Call, Reply, object_input, split_text, streamed_input
 
 __all__ = [
     "failure_headers",
@@ -65,7 +64,7 @@ def _render_blocks(reply: Reply, number: int, model: str) -> list[dict[str, Any]
         use: dict[str, Any] = {
             "toolUseId": _call_id(call, number, index),
             "name": call.name,
-            "input": _read_input(reply, call),
+            "input": object_input(reply, call),
         }
         if _types_calls(model):
             use["type"] = "tool_use"
@@ -95,26 +94,6 @@ def _types_calls(model: str) -> bool:
 def signature(text: str, number: int) -> str:
     """A seal of the reasoning; its own, so that a changed text can be told."""
     return "EqsB" + base64.b64encode(f"{number}:{text}".encode()).decode()
-
-
-def _read_input(reply: Reply, call: Call) -> dict[str, Any]:
-    value = call.object
-    if value is not None:
-        return value
-    # The API has to send an object. What a model was cut off in is lost, other text is wrapped.
-    is_lost = reply.finish_reason == "length" or not call.text.strip()
-    return {} if is_lost else {"INVALID_JSON": call.text}
-
-
-def _write_input(call: Call) -> str:
-    """What the API streams: the model's own spacing, and nothing for no arguments."""
-    value = call.object
-    if value is None:
-        return call.text
-    if not value:
-        return ""
-    is_written = isinstance(call.arguments, str) and not call.is_text
-    return call.text if is_written else json.dumps(value, ensure_ascii=False)
 
 
 def _end(reply: Reply) -> dict[str, Any]:
@@ -149,7 +128,7 @@ def render_stream(
             use = {key: value for key, value in block["toolUse"].items() if key != "input"}
             events.append({"contentBlockStart": {**at, "start": {"toolUse": use}}})
             # The first piece of Claude's arguments is always an empty one.
-            parts = ["", *split_text(_write_input(next(calls)))]
+            parts = ["", *split_text(streamed_input(next(calls)))]
             deltas = [{"toolUse": {"input": part}} for part in parts]
         events += [{"contentBlockDelta": {**at, "delta": delta}} for delta in deltas]
         events.append({"contentBlockStop": at})

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.rules.gemini.models import generation
-from lutumpy.testing.replies import Call, Reply, split_text
+from lutumpy.testing.replies import Reply, object_input, split_text
 
 __all__ = [
     "recorded_client",
@@ -78,15 +78,6 @@ def _is_signed(model: str) -> bool:
     return known is None or known >= (2, 5)
 
 
-def _read_args(reply: Reply, call: Call) -> dict[str, Any]:
-    value = call.object
-    if value is not None:
-        return value
-    # The API has to send an object. What a model was cut off in is lost, other text is wrapped.
-    is_lost = reply.finish_reason == "length" or not call.text.strip()
-    return {} if is_lost else {"INVALID_JSON": call.text}
-
-
 def _make_id(number: int, index: int) -> str:
     digits = f"{number:x}{index:02x}"
     return "c" + digits.rjust(_ID_CHARACTERS - 1, "0")[-(_ID_CHARACTERS - 1) :]
@@ -94,7 +85,7 @@ def _make_id(number: int, index: int) -> str:
 
 def _render_call(reply: Reply, index: int, number: int, model: str) -> dict[str, Any]:
     call = reply.calls[index]
-    body: dict[str, Any] = {"name": call.name, "args": _read_args(reply, call)}
+    body: dict[str, Any] = {"name": call.name, "args": object_input(reply, call)}
     if call.id is not None:
         body["id"] = call.id
     elif _has_ids(model):

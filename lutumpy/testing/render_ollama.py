@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.replies import Call, Reply, split_text
+from lutumpy.testing.replies import Call, Reply, object_input, split_text
 
 __all__ = ["render", "render_failure", "render_stream"]
 
@@ -47,18 +47,9 @@ def _text_of(reply: Reply) -> str:
 
 def _render_call(reply: Reply, call: Call, number: int, index: int) -> dict[str, Any]:
     call_id = call.id if call.id is not None else f"call_{number:04d}{index:04d}"
-    function = {"index": index, "name": call.name, "arguments": _read_arguments(reply, call)}
+    function = {"index": index, "name": call.name, "arguments": object_input(reply, call)}
     # Older servers give no ids.
     return {"id": call_id, "function": function} if call_id else {"function": function}
-
-
-def _read_arguments(reply: Reply, call: Call) -> dict[str, Any]:
-    value = call.object
-    if value is not None:
-        return value
-    # The API has to send an object. What a model was cut off in is lost, other text is wrapped.
-    is_lost = reply.finish_reason == "length" or not call.text.strip()
-    return {} if is_lost else {"INVALID_JSON": call.text}
 
 
 def render(reply: Reply, *, number: int, model: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,16 @@ from pydantic_core import to_json
 
 from lutumpy.plain.values import dataclass
 
-__all__ = ["FINISHES", "Call", "Failure", "Reply", "read_script", "split_text"]
+__all__ = [
+    "FINISHES",
+    "Call",
+    "Failure",
+    "Reply",
+    "object_input",
+    "read_script",
+    "split_text",
+    "streamed_input",
+]
 
 E = TypeVar("E")
 
@@ -139,6 +148,28 @@ class Reply:
         called = sum([len(call.name) + len(call.text) for call in self.calls])
         written = len(self.text) + len(self.refusal or "") + called
         return 20, max(1, written // 4)
+
+
+def object_input(reply: Reply, call: Call) -> dict[str, Any]:
+    """The arguments of a call where the API has to send an object: what a model was cut off in is
+    lost, other text is wrapped.
+    """
+    value = call.object
+    if value is not None:
+        return value
+    is_lost = reply.finish_reason == "length" or not call.text.strip()
+    return {} if is_lost else {"INVALID_JSON": call.text}
+
+
+def streamed_input(call: Call) -> str:
+    """The same as such an API streams it: the model's own spacing, and nothing for no arguments."""
+    value = call.object
+    if value is None:
+        return call.text
+    if not value:
+        return ""
+    is_written = isinstance(call.arguments, str) and not call.is_text
+    return call.text if is_written else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from lutumpy.adapters.block_reading import (
     blocks_of,
     matcher_by_id,
     read_blocks,
+    read_parts,
 )
 from lutumpy.adapters.read_settings import read_settings
 from lutumpy.adapters.reading import (
@@ -122,13 +123,7 @@ def _read_content(content: Any) -> ResultContent:
 
 
 def _read_parts(content: Any) -> list[Part]:
-    if isinstance(content, str):
-        return [TextPart(content)] if content else []
-    return (
-        [part for block in content for part in _read_block(block)]
-        if isinstance(content, list)
-        else []
-    )
+    return read_parts(content, _read_block)
 
 
 def _read_block(block: Any) -> Iterator[Part]:

@@ -24,7 +24,7 @@ the end the turn that the API would have given unstreamed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from lutumpy.adapters.bedrock.blobs import with_base64
 from lutumpy.adapters.bedrock.decode import API, REASONING, BlockReader, is_cut
 from lutumpy.adapters.bedrock.errors import event_error
 from lutumpy.adapters.bedrock.stream_blocks import StreamedBlock, kind_of_delta
+from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, Started, TextDelta
@@ -40,7 +41,7 @@ from lutumpy.errors import AdapterError
 __all__ = ["ConverseStreamDecoder"]
 
 
-class ConverseStreamDecoder:
+class ConverseStreamDecoder(ShortWayDecoder):
     """A `StreamDecoder` for the events of ConverseStream."""
 
     __slots__ = ("_answer", "_blocks", "_calls", "_done", "_open", "_read", "_reader", "_turn")
@@ -124,13 +125,6 @@ class ConverseStreamDecoder:
             return None
         block.json.append(piece)
         return block.call, piece
-
-    def feed_all(self, chunks: Iterable[Any]) -> None:
-        """Take all of `chunks`, without saying what arrived. Raises as `feed` does."""
-        feed_arguments, feed = self.feed_arguments, self.feed
-        for chunk in chunks:
-            if feed_arguments(chunk) is None:
-                feed(chunk)
 
     def finish(self, request_id: str | None = None) -> AssistantTurn:
         """The whole answer: what `BedrockConverse.response` gives for the same one unstreamed.

@@ -38,6 +38,7 @@ from lutumpy.core.items import (
     describe,
 )
 from lutumpy.core.parts import raw_value, sendable
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.errors import TranscriptError
@@ -49,9 +50,6 @@ from lutumpy.rules.problem import items
 from lutumpy.rules.shape import PartPlace
 
 __all__ = ["OllamaEncoder", "encoder_of"]
-
-UNNAMED = "unknown_tool"
-"""The name in a history of a call that came without one."""
 
 
 class _Sent(NamedTuple):

@@ -40,6 +40,7 @@ from lutumpy.core.items import (
     Verbatim,
 )
 from lutumpy.core.parts import cut_arguments, cut_text
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.errors import TranscriptError
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
-    "UNNAMED",
     "HistoryEncoder",
     "arguments_object",
     "cut_call",
@@ -60,9 +60,6 @@ __all__ = [
     "long_calls",
     "text_and_calls",
 ]
-
-UNNAMED = "unknown_tool"
-"""The name in a history of a call that came without one: OpenAI refuses an empty name."""
 
 
 @lru_cache(maxsize=1024)

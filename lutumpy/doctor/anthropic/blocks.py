@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.anthropic.paths import block_path
 from lutumpy.doctor.anthropic.spelling import SPELLING
 from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Mender, drop_entry, drop_key
-from lutumpy.doctor.wording import NO_TEXT, UNNAMED, as_object, as_text
+from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.blocks import CLOSED_BLOCKS, RESULT_TYPES
 from lutumpy.rules.anthropic.limits import MAX_HISTORY_NAME

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.gemini.matching import Conversation
-from lutumpy.doctor.wording import UNNAMED, as_object
+from lutumpy.doctor.wording import as_object
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field, key_of
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE, is_base64

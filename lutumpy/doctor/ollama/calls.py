@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry
-from lutumpy.doctor.wording import UNNAMED, as_object, as_text
+from lutumpy.doctor.wording import as_object, as_text
 from lutumpy.errors import Problem
 
 __all__ = ["mend_arguments", "mend_call", "mend_id", "mend_name"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import (
     drop_left_over,
@@ -21,7 +22,7 @@ from lutumpy.doctor.mending import (
     nearest,
     separate_open_calls,
 )
-from lutumpy.doctor.wording import INTERRUPTED, UNNAMED
+from lutumpy.doctor.wording import INTERRUPTED
 from lutumpy.errors import Problem
 from lutumpy.rules.ollama.sequence import Named, call_named, match_results, result_named
 

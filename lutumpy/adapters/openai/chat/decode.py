@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.openai.chat.encode import API
-from lutumpy.adapters.openai.history_encoder import UNNAMED, fits_name
+from lutumpy.adapters.openai.history_encoder import fits_name
 from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
@@ -35,6 +35,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.plain.json_values import encode
 
 __all__ = ["chat_finish", "decode_call", "decode_chat"]

@@ -31,9 +31,9 @@ from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
 from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
-from lutumpy.adapters.openai.stream_decoder import OpenAIStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (
     CallDelta,
@@ -60,7 +60,7 @@ _GROWING_IN_CALL = frozenset({"arguments"})
 _STREAM_ONLY = frozenset({"channel", "role"})
 
 
-class ChatStreamDecoder(OpenAIStreamDecoder):
+class ChatStreamDecoder(ShortWayDecoder):
     """A `StreamDecoder` for Chat Completions and hosts that speak it; reads the first choice."""
 
     __slots__ = (

@@ -16,7 +16,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.openai.history_encoder import UNNAMED
 from lutumpy.adapters.openai.reply_fields import (
     filled,
     mapping,
@@ -40,6 +39,7 @@ from lutumpy.core.items import (
     RefusalBlock,
     TextBlock,
 )
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai.responses.items import ITEM_TYPES

@@ -44,9 +44,9 @@ from lutumpy.adapters.openai.responses.decode import (
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import ids_fit
 from lutumpy.adapters.openai.responses.stream_items import StreamedItem, StreamedItems, texts_of
-from lutumpy.adapters.openai.stream_decoder import OpenAIStreamDecoder
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
+from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (
     CallDelta,
@@ -83,7 +83,7 @@ _TEXTS = {
 }
 
 
-class ResponsesStreamDecoder(OpenAIStreamDecoder):
+class ResponsesStreamDecoder(ShortWayDecoder):
     """A `StreamDecoder` for Responses."""
 
     __slots__ = (

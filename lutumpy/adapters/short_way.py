@@ -1,4 +1,4 @@
-"""What the stream decoders of Chat Completions and Responses share."""
+"""What stream decoders share that take most events without looking at all of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from lutumpy.core.streaming import Delta
 
-__all__ = ["OpenAIStreamDecoder"]
+__all__ = ["ShortWayDecoder"]
 
 
-class OpenAIStreamDecoder(ABC):
+class ShortWayDecoder(ABC):
     """A decoder with a short way for the events that most of a long stream consists of."""
 
     __slots__ = ()

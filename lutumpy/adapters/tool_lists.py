@@ -1,4 +1,6 @@
-"""The tools of an offer as the values that `tools(offer)` of an adapter returns."""
+"""The tools of an offer: the values that `tools(offer)` of an adapter returns, and the error for
+tools that an API refuses.
+"""
 
 # A list of tools is made and checked once for each offer, as its bytes are. What the caller gets is
 # a copy as far as the tools' schemas, which are the tools' own: a copy of these too would cost
@@ -6,12 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.errors import InvalidToolConstraints, Problem
 
-__all__ = ["copy_tools", "listed_tools"]
+__all__ = ["copy_tools", "listed_tools", "refuse_tools"]
 
 Tools = list[dict[str, Any]]
 
@@ -41,3 +44,31 @@ def listed_tools(
     if kept is None:
         kept = offer.listed[key] = make()
     return copy(kept)
+
+
+def refuse_tools(
+    problems: Iterable[Problem],
+    api: str,
+    *,
+    ignore: str = "",
+    own_names: Mapping[str, str] = {},
+) -> None:
+    """Raise for tools that an API is sure to refuse: every request with them would fail.
+
+    Args:
+        problems: What its rules find in the tools.
+        api: What the API is called in the error.
+        ignore: A rule that doesn't count. Keys come from `provider=` alone, and one that isn't
+            known may be newer than this.
+        own_names: The toolset's names of tools, by the names that the API is told in their place.
+
+    Raises:
+        InvalidToolConstraints: a problem has the certainty "refused"; the text names the tools.
+    """
+    sure = [each for each in problems if each.certainty == "refused" and each.rule != ignore]
+    if not sure:
+        return
+    names = dict.fromkeys([own_names.get(name, name) for each in sure for name in each.tools])
+    what = f"the tool {', '.join(names)}" if names else "the tools offered"
+    reasons = "; ".join(dict.fromkeys([each.message for each in sure]))
+    raise InvalidToolConstraints(f"{api} refuses {what}: {reasons}")

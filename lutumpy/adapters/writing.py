@@ -33,6 +33,7 @@ from lutumpy.adapters.sdk_body import (
 from lutumpy.adapters.sdk_model import RequestDefaults
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.settings_keeper import record_settings
+from lutumpy.adapters.tool_lists import refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.adapters.unknown_calls import (
     UnknownCalls,
@@ -95,6 +96,7 @@ __all__ = [
     "read_arguments",
     "read_settings",
     "record_settings",
+    "refuse_tools",
     "reply_object",
     "request_options",
     "sendable",

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from lutumpy.doctor.editor import copied
-from lutumpy.doctor.pieces import Media, Opaque, OwnPart, Piece, Reasoning, Result, Text
+from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Reasoning, Result, Text
 from lutumpy.doctor.wording import NO_TEXT, as_text
 
 __all__ = [
     "FAILED",
+    "BlockSpelling",
     "Json",
     "PartReader",
     "ReadContent",
@@ -202,6 +203,31 @@ class Spelling:
         if isinstance(content, str):
             return FAILED + content if content else NO_TEXT
         return [self.text_part(FAILED.rstrip(), by_model=False), *content]
+
+
+class BlockSpelling(Spelling):
+    """How an API writes whose calls and results are blocks of a message's content."""
+
+    def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:
+        blocks: list[Json] = []
+        for piece in pieces:
+            if isinstance(piece, Result):
+                blocks.append(self.write_result(piece))
+            elif isinstance(piece, Call):
+                blocks.append(self.write_use(piece))
+            else:
+                blocks += self.write_parts([piece], by_model=role == "assistant")
+        if not blocks:
+            return []
+        return [{"role": "user" if role == "results" else role, "content": blocks}]
+
+    def write_result(self, result: Result) -> Json:
+        """The block of a result."""
+        raise NotImplementedError(f"{type(self).__name__} can't write results")
+
+    def write_use(self, call: Call) -> Json:
+        """The block of a call."""
+        raise NotImplementedError(f"{type(self).__name__} can't write calls")
 
 
 def read_text_part(part: Mapping[str, Any]) -> Piece | None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
-from lutumpy.adapters.tool_lists import listed_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
+from lutumpy.errors import DeclarationError, InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
@@ -84,7 +84,7 @@ def tools(offering: ToolOffering, strict: bool) -> bytes:
         rendered[:deferred] = [_defer(tool) for tool in rendered[:deferred]]
         tools = b"[" + b",".join(rendered) + b"]"
         problems = check_tools(json_values.decode(tools))
-        _raise_if_refused([problem for problem in problems if problem.rule != _UNKNOWN_KEY])
+        refuse_tools(problems, "the Messages API", ignore=_UNKNOWN_KEY)
         offering.rendered[key] = tools
     return tools
 
@@ -215,16 +215,6 @@ def _is_strict(spec: ToolSpec, rendered: bytes) -> bool:
     return rendered is spec.rendered.get(_STRICT)
 
 
-def _raise_if_refused(problems: list[Problem]) -> None:
-    """Raise for an offer that the API is sure to refuse: it would spoil every request with it."""
-    sure = [problem for problem in problems if problem.certainty == "refused"]
-    if sure:
-        about = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
-        what = f"the tool {about}" if about else "the tools offered"
-        reasons = "; ".join(dict.fromkeys([problem.message for problem in sure]))
-        raise InvalidToolConstraints(f"the Messages API refuses {what}: {reasons}")
-
-
 def _check_strict_limits(specs: list[ToolSpec]) -> None:
     counts = [json_values.decode(spec.rendered[_COUNTS]) for spec in specs]
     totals = (
@@ -300,7 +290,7 @@ def check_callers(offering: ToolOffering, choice: Mapping[str, Any], beside: Any
         {**spec.provider[API], "name": spec.name} for spec in offering.specs if API in spec.provider
     ]
     if tools:
-        _raise_if_refused(check_choice_of_callers(choice, tools))
+        refuse_tools(check_choice_of_callers(choice, tools), "the Messages API")
 
 
 def own_breakpoints(offering: ToolOffering | None) -> list[Any]:

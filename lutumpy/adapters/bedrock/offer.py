@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
-from lutumpy.adapters.tool_lists import listed_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
@@ -44,17 +44,8 @@ def tools(offer: ToolOffering, strict: bool) -> bytes:
     data = offer.rendered.get(key)
     if data is None:
         data = b"[" + b",".join([_render(spec, strict) for spec in offer.specs]) + b"]"
-        refused = [
-            problem
-            for problem in check_tools(json_values.decode(data) or None)
-            # Keys come from `provider=` alone, and one that isn't known may be newer than this.
-            if problem.certainty == "refused" and problem.rule != "converse.tool_keys"
-        ]
-        if refused:
-            names = ", ".join(dict.fromkeys([name for found in refused for name in found.tools]))
-            what = f"the tool {names}" if names else "the tools offered"
-            reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
-            raise InvalidToolConstraints(f"Converse refuses {what}: {reasons}")
+        problems = check_tools(json_values.decode(data) or None)
+        refuse_tools(problems, "Converse", ignore="converse.tool_keys")
         offer.rendered[key] = data
     return data
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lutumpy.adapters.gemini.decode import API
 from lutumpy.adapters.gemini.names import TOOL_NAMES
-from lutumpy.adapters.tool_lists import listed_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
@@ -39,19 +39,12 @@ def tool_entry(offer: ToolOffering) -> bytes:
         if declared:  # the last entry: a request's own functions are added to it
             entries.append(b'{"functionDeclarations":[%b]}' % b",".join(map(_render, declared)))
         entry = b",".join(entries)
-        refused = [
-            problem
-            for problem in check_tools(json_values.decode(b"[%b]" % entry))
-            # Keys come from `provider=` alone, and one that isn't known may be newer than this.
-            if problem.certainty == "refused" and problem.rule != "gemini.tool_keys"
-        ]
-        if refused:
-            own = {TOOL_NAMES.of_offered(spec.name): spec.name for spec in specs}
-            named = [own.get(name, name) for found in refused for name in found.tools]
-            names = ", ".join(dict.fromkeys(named))
-            what = f"the tool {names}" if names else "the tools offered"
-            reasons = "; ".join(dict.fromkeys([found.message for found in refused]))
-            raise InvalidToolConstraints(f"the Gemini API refuses {what}: {reasons}")
+        refuse_tools(
+            check_tools(json_values.decode(b"[%b]" % entry)),
+            "the Gemini API",
+            ignore="gemini.tool_keys",
+            own_names={TOOL_NAMES.of_offered(spec.name): spec.name for spec in specs},
+        )
         offer.rendered[API] = entry
     return entry
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.ollama.decode import API
+from lutumpy.adapters.tool_lists import refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
@@ -28,11 +29,7 @@ def tool_array(offer: ToolOffering) -> bytes:
         if not offer.specs:
             return b""
         data = b"[%b]" % b",".join([_render(spec) for spec in offer.specs])
-        found = check_tools(json_values.decode(data))
-        refused = [problem for problem in found if problem.certainty == "refused"]
-        if refused:
-            reasons = "; ".join(dict.fromkeys([problem.message for problem in refused]))
-            raise InvalidToolConstraints(f"Ollama refuses the tools offered: {reasons}")
+        refuse_tools(check_tools(json_values.decode(data)), "Ollama")
         offer.rendered[API] = data
     return data
 

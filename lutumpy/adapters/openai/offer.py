@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from lutumpy.adapters.tool_lists import refuse_tools
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints, Problem
@@ -42,7 +43,6 @@ __all__ = [
     "ToolShape",
     "offer_fields",
     "offer_key",
-    "refuse_tools",
     "text_description",
     "tool_kind",
     "tool_list",
@@ -205,7 +205,7 @@ def _render_tools(offer: ToolOffering, key: str, one: ToolRendering, check: Tool
         rendered.append(tool)
     tools = b"[" + b",".join(rendered) + b"]"
     # The rules look at what is sent, so at the bytes and not at the specs they were made from.
-    refuse_tools(check({"tools": json_values.decode(tools)}))
+    refuse_tools(check({"tools": json_values.decode(tools)}), "OpenAI")
     return tools
 
 
@@ -226,7 +226,7 @@ def tool_list(
     _check_number(specs)
     one = ToolRendering(api, shape, text_shape, settings, bool(strict))
     tools = [one.render(spec) for spec in specs]
-    refuse_tools(check({"tools": tools}))
+    refuse_tools(check({"tools": tools}), "OpenAI")
     return tools
 
 
@@ -235,22 +235,6 @@ def tools_beside(extra: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     tools = extra.get("tools")
     listed = tools if isinstance(tools, (list, tuple)) else ()
     return [tool for tool in listed if isinstance(tool, Mapping)]
-
-
-def refuse_tools(problems: list[Problem]) -> None:
-    """Raise for problems that OpenAI is sure to refuse.
-
-    They are raised before a request is made, since every request with the offer would fail.
-
-    Raises:
-        InvalidToolConstraints: a problem has the certainty "refused"; the text names the tools.
-    """
-    sure = [problem for problem in problems if problem.certainty == "refused"]
-    if sure:
-        names = ", ".join(dict.fromkeys([name for problem in sure for name in problem.tools]))
-        what = f"the tool {names}" if names else "the tools offered"
-        reasons = "; ".join(dict.fromkeys([problem.message for problem in sure]))
-        raise InvalidToolConstraints(f"OpenAI refuses {what}: {reasons}")
 
 
 def _check_number(specs: Sequence[ToolSpec]) -> None:

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lutumpy.doctor.anthropic.media import read_source, write_source
 from lutumpy.doctor.pieces import Call, Media, Piece, Result
 from lutumpy.doctor.spelling import (
+    BlockSpelling,
     Json,
     PartReader,
     ReadContent,
     ResultReader,
-    Spelling,
     read_as_reasoning,
     read_text_part,
 )
@@ -40,7 +40,7 @@ def _read_result(block: Mapping[str, Any], read_content: ReadContent) -> Piece:
     return Result(block.get("tool_use_id"), content, failed, more=more)
 
 
-class MessagesSpelling(Spelling):
+class MessagesSpelling(BlockSpelling):
     """The spelling of Messages."""
 
     parts: ClassVar[frozenset[str]] = frozenset(BLOCK_TYPES)
@@ -58,20 +58,7 @@ class MessagesSpelling(Spelling):
     joins_messages = True
     marks_errors = True
 
-    def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:
-        blocks: list[Json] = []
-        for piece in pieces:
-            if isinstance(piece, Result):
-                blocks.append(self._write_result(piece))
-            elif isinstance(piece, Call):
-                blocks.append(_write_use(piece))
-            else:
-                blocks += self.write_parts([piece], by_model=role == "assistant")
-        if not blocks:
-            return []
-        return [{"role": "user" if role == "results" else role, "content": blocks}]
-
-    def _write_result(self, result: Result) -> Json:
+    def write_result(self, result: Result) -> Json:
         content = self.write_result_content(result)
         block: Json = {"type": "tool_result", "tool_use_id": result.call_id}
         if content or result.failed:
@@ -80,13 +67,12 @@ class MessagesSpelling(Spelling):
             block["is_error"] = True
         return {**block, **dict(result.more)}
 
+    def write_use(self, call: Call) -> Json:
+        arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
+        return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": arguments}
+
     def write_media(self, media: Media) -> Json | None:
         return write_source(media)
-
-
-def _write_use(call: Call) -> Json:
-    arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
-    return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": arguments}
 
 
 SPELLING = MessagesSpelling()

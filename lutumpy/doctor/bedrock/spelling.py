@@ -7,17 +7,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lutumpy.doctor.bedrock.media import read_shown, write_shown
 from lutumpy.doctor.pieces import Call, Media, Piece, Result, Text
 from lutumpy.doctor.spelling import (
+    BlockSpelling,
     Json,
     PartReader,
     ReadContent,
     ResultReader,
-    Spelling,
     read_as_reasoning,
     read_text_part,
 )
@@ -54,7 +54,7 @@ def _read_json(block: Mapping[str, Any]) -> Piece | None:
     return Text(as_text(block.get("json")))
 
 
-class ConverseSpelling(Spelling):
+class ConverseSpelling(BlockSpelling):
     """The spelling of Converse."""
 
     part_keys: ClassVar[Mapping[str, str]] = {key: _kind(key) for key in (*BLOCK_KEYS, "json")}
@@ -75,20 +75,7 @@ class ConverseSpelling(Spelling):
     def text_part(self, text: str, *, by_model: bool) -> Json:
         return {"text": text}
 
-    def write_group(self, role: str, pieces: Sequence[Piece]) -> list[Json]:
-        blocks: list[Json] = []
-        for piece in pieces:
-            if isinstance(piece, Result):
-                blocks.append(self._write_result(piece))
-            elif isinstance(piece, Call):
-                blocks.append(_write_use(piece))
-            else:
-                blocks += self.write_parts([piece], by_model=role == "assistant")
-        if not blocks:
-            return []
-        return [{"role": "user" if role == "results" else role, "content": blocks}]
-
-    def _write_result(self, result: Result) -> Json:
+    def write_result(self, result: Result) -> Json:
         content = self.write_result_content(result)
         if isinstance(content, str):
             content = [{"text": content}] if content.strip() else []
@@ -98,13 +85,12 @@ class ConverseSpelling(Spelling):
             inner["status"] = "error"
         return {"toolResult": inner}
 
+    def write_use(self, call: Call) -> Json:
+        arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
+        return {"toolUse": {"toolUseId": call.call_id, "name": call.name, "input": arguments}}
+
     def write_media(self, media: Media) -> Json | None:
         return write_shown(media)
-
-
-def _write_use(call: Call) -> Json:
-    arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
-    return {"toolUse": {"toolUseId": call.call_id, "name": call.name, "input": arguments}}
 
 
 SPELLING = ConverseSpelling()

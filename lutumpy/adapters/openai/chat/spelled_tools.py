@@ -8,12 +8,11 @@ from typing import Any
 from lutumpy.adapters.openai.offer import (
     ToolKind,
     offer_key,
-    refuse_tools,
     text_description,
     tool_list,
     tools_beside,
 )
-from lutumpy.adapters.tool_lists import listed_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
@@ -118,4 +117,4 @@ def check_model(model: str, extra: Mapping[str, Any], fields: Mapping[str, bytes
             "extra={'reasoning_effort': 'none'}; use that, or OpenAIResponses"
         )
     if model.startswith("ft:"):
-        refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model))
+        refuse_tools(check_tools({"tools": json_values.decode(fields["tools"])}, model), "OpenAI")

@@ -13,7 +13,6 @@ from lutumpy.adapters.openai.offer import (
     ToolRendering,
     offer_fields,
     offer_key,
-    refuse_tools,
     text_description,
     tool_list,
     tools_beside,
@@ -35,7 +34,7 @@ from lutumpy.adapters.prepared import Prepared, in_place, note_reminders, prepar
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
 from lutumpy.adapters.settings_keeper import record_settings
-from lutumpy.adapters.tool_lists import listed_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
@@ -92,7 +91,8 @@ def responses_fields(
         tools = _offered_tools(encoder, offer, strict, text_shape, extra, record)
     if "tools" in tools:
         if model is not None and model.startswith("ft:"):
-            refuse_tools(check_tools({"tools": json_values.decode(tools["tools"]), "model": model}))
+            listed = json_values.decode(tools["tools"])
+            refuse_tools(check_tools({"tools": listed, "model": model}), "OpenAI")
         if b'"defer_loading":true' in tools["tools"]:
             _refuse_without_search(tools["tools"], extra or {})
     if encoder.state.bound.signed:
@@ -396,7 +396,7 @@ def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
     beside = extra.get("tools")
     offered = json_values.decode(tools)
     all_tools = [*offered, *beside] if isinstance(beside, (list, tuple)) else offered
-    refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}))
+    refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}), "OpenAI")
 
 
 def _spell_choice(name: str, kind: ToolKind) -> dict[str, Any]:

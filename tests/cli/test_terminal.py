@@ -141,12 +141,14 @@ def test_nonsense_in_columns_prints_as_at_80(
 ) -> None:
     def printed(columns: str) -> str:
         stream = terminal() if on_terminal else io.StringIO()
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setenv("COLUMNS", columns)
-        table = Table("name", "about")
-        table.add_row("fetch", "a page of the web, whole " * 10)
-        output = Output()
-        output.complain("a line", table)
+        # Not until the test's end: pytest reports it before, and reads the width as well.
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            patch.setenv("COLUMNS", columns)
+            table = Table("name", "about")
+            table.add_row("fetch", "a page of the web, whole " * 10)
+            output = Output()
+            output.complain("a line", table)
         return stream.getvalue()
 
     assert printed(columns) == printed("80")
@@ -158,10 +160,11 @@ def test_nonsense_in_lines_keeps_the_bar(
     lines: str, terminal: Callable[[], _Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = terminal()
-    monkeypatch.setenv("LINES", lines)
-    monkeypatch.setenv("COLUMNS", "0")
-    with FileProgress(Output(), "a.json", 50_000_000) as bar:
-        bar.advance(25_000_000)
+    with monkeypatch.context() as patch:
+        patch.setenv("LINES", lines)
+        patch.setenv("COLUMNS", "0")
+        with FileProgress(Output(), "a.json", 50_000_000) as bar:
+            bar.advance(25_000_000)
     assert "25.0/50.0 MB" in stream.getvalue()
 
 

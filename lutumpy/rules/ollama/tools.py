@@ -9,6 +9,7 @@ and `required`; what else it says never reaches the model.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.rules.ollama.shapes import refusal, wrong_type
@@ -37,7 +38,8 @@ def check_tools(tools: Any) -> list[Problem]:
             text = f"the tool name '{name}' is used more than once"
             found.append(refusal("ollama.tools", f"{where}.function.name", text, "some"))
         seen.add(name)
-        found += _check_parameters(f"{where}.function.parameters", function.get("parameters"))
+        wrong = _check_parameters(f"{where}.function.parameters", function.get("parameters"))
+        found += [replace(problem, tools=(name,)) for problem in wrong]
     return found
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.lowlevel import RunVar
+from typing_extensions import Self
 
 from lutumpy import Session
 from lutumpy.durable import event_rows, listing, operations, operators, outside, past
@@ -63,6 +66,37 @@ class DatabaseStore:
         waited for, so that nobody is left in doubt.
         """
         raise NotImplementedError
+
+    def close(self) -> None:
+        """End its threads and connections."""
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """As `close`."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
     async def create(self, scope: str, session: Session, *, exist_ok: bool = True) -> None:
         """See `SessionStore.create`."""

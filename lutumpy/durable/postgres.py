@@ -11,13 +11,11 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
-from typing_extensions import Self
 
 from lutumpy.durable.codecs import Codec
 from lutumpy.durable.database_store import DatabaseStore
@@ -250,33 +248,6 @@ class PostgresStore(DatabaseStore):
         """For forks; see `forks.py`."""
         self._lock.release()
         self._preparing.release()
-
-    async def aclose(self) -> None:
-        """As `close`."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         # Not the URL: it may hold a password.

@@ -24,11 +24,9 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import anyio
-from typing_extensions import Self
 
 from lutumpy.durable.codecs import Codec, decode_rows
 from lutumpy.durable.database_store import DatabaseStore
@@ -151,33 +149,6 @@ class SqliteStore(DatabaseStore):
     def go_on(self) -> None:
         """For forks; see `forks.py`."""
         self._lock.release()
-
-    async def aclose(self) -> None:
-        """As `close`."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def __del__(self) -> None:
         if getattr(self, "_thread", None) is not None:

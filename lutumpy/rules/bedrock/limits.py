@@ -64,12 +64,13 @@ DOCUMENT_NAME = re.compile(r"[a-zA-Z0-9()\[\]-]+(?: [a-zA-Z0-9()\[\]-]+)* ?\Z")
 REFUSED_IN_DOCUMENT_NAME = re.compile(r"[^a-zA-Z0-9()\[\] _-]|  ")
 """What a name is refused for: another character, or two spaces in a row [error text]. Underscores,
 and a space at the beginning, were accepted [reported]."""
-_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 S3_URI_PATTERN = r"s3://[a-z0-9][\.\-a-z0-9]{1,61}[a-z0-9](/.*)?"
 """Where a file lies that isn't in the request, as refusals quote the pattern [service model]."""
 S3_URI = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?\Z", re.DOTALL)
 MAX_S3_URI = 1024
 """Characters of such an address [service model]."""
+
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 
 
 def allowed_document_name(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from lutumpy.core.items import CallBlock
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.plain.json_values import (
+    INVALID_JSON,
     clean_text,
     decode,
     encode,
@@ -20,17 +21,11 @@ from lutumpy.plain.json_values import (
 )
 
 __all__ = [
-    "INVALID_INPUT",
     "UnparsedInput",
     "arguments_object",
     "parse_streamed",
     "read_arguments",
 ]
-
-INVALID_INPUT = "INVALID_JSON"
-"""The key under which arguments are sent that are no object, as Anthropic advises (fine-grained
-tool streaming).
-"""
 
 _NO_NUMBER = (
     "The arguments are not valid JSON, which has neither NaN nor Infinity. Send one JSON object."
@@ -38,8 +33,9 @@ _NO_NUMBER = (
 
 
 class UnparsedInput(str):
-    """The text of streamed arguments that are not JSON: the model's own words, kept as the
-    arguments (rule C2).
+    """A text that is the arguments themselves, in place of an object: the model's own words, kept
+    as the arguments (rule C2). Streamed arguments that are not JSON are one, and so is what a host
+    writes that has them as a text.
     """
 
     __slots__ = ()
@@ -71,7 +67,7 @@ def read_arguments(value: Any) -> tuple[str, dict[str, Any], str | None]:
         return "", {}, None
     is_text = type(value) is UnparsedInput
     arguments = str(clean_text(value)) if is_text else encode_text(value)
-    return arguments, {INVALID_INPUT: arguments}, None
+    return arguments, {INVALID_JSON: arguments}, None
 
 
 def arguments_object(call: CallBlock) -> dict[str, Any]:
@@ -81,7 +77,7 @@ def arguments_object(call: CallBlock) -> dict[str, Any]:
     try:
         value = parse_arguments(call.arguments)
     except (ValueError, RecursionError):
-        return {INVALID_INPUT: call.arguments}
+        return {INVALID_JSON: call.arguments}
     # A number that overflows to infinity can't be written again, so the text is what is kept.
     fits = isinstance(value, dict) and not holds_non_finite(value)
-    return value if fits else {INVALID_INPUT: call.arguments}
+    return value if fits else {INVALID_JSON: call.arguments}

@@ -52,6 +52,7 @@ from lutumpy.plain.json_values import (
     decode,
     encode,
     encode_text,
+    hold_half,
     holds_non_finite,
     parse_arguments,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "error_body",
     "event_object",
     "history_list",
+    "hold_half",
     "holds_non_finite",
     "image_part",
     "no_changes",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Reasoning, Result, Text
-from lutumpy.doctor.wording import NO_TEXT, as_text
+from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
 
 __all__ = [
     "FAILED",
@@ -24,6 +24,7 @@ __all__ = [
     "ReadContent",
     "ResultReader",
     "Spelling",
+    "object_arguments",
     "read_as_reasoning",
     "read_refusal_part",
     "read_text_part",
@@ -228,6 +229,11 @@ class BlockSpelling(Spelling):
     def write_use(self, call: Call) -> Json:
         """The block of a call."""
         raise NotImplementedError(f"{type(self).__name__} can't write calls")
+
+
+def object_arguments(call: Call) -> dict[str, Any]:
+    """The arguments of a call where they are an object: a free text is its `input`."""
+    return {"input": call.arguments} if call.is_custom else as_object(call.arguments)
 
 
 def read_text_part(part: Mapping[str, Any]) -> Piece | None:

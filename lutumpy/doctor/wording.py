@@ -13,6 +13,7 @@ from typing import Any
 
 from lutumpy.core.tool_names import UNNAMED
 from lutumpy.plain import json_values
+from lutumpy.plain.json_values import INVALID_JSON
 
 INTERRUPTED = (
     "The call was interrupted: no result of it was recorded, "
@@ -22,9 +23,6 @@ INTERRUPTED = (
 
 NO_TEXT = "The tool failed and said nothing."
 """The text of an error without one."""
-
-INVALID_JSON = "INVALID_JSON"
-"""The key under which arguments that can't be read are kept."""
 
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _ID_DIGITS = 24

@@ -292,6 +292,12 @@ def copied(value: Any, levels: int | None = None) -> Any:
 # --- arguments of calls ---------------------------------------------------------------------------
 
 
+INVALID_JSON = "INVALID_JSON"
+"""The key under which arguments go back that are no JSON object, where an API has one, as Anthropic
+advises (fine-grained tool streaming).
+"""
+
+
 def parse_arguments(text: str) -> Any:
     """The JSON value of a call's arguments; nothing at all, white space and `null` are an empty
     object.

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
+from lutumpy.plain.json_values import INVALID_JSON
 from lutumpy.plain.values import dataclass
 
 __all__ = [
@@ -158,7 +159,7 @@ def object_input(reply: Reply, call: Call) -> dict[str, Any]:
     if value is not None:
         return value
     is_lost = reply.finish_reason == "length" or not call.text.strip()
-    return {} if is_lost else {"INVALID_JSON": call.text}
+    return {} if is_lost else {INVALID_JSON: call.text}
 
 
 def streamed_input(call: Call) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from lutumpy.adapters.object_arguments import INVALID_INPUT, read_arguments
-from lutumpy.adapters.replies import input_transformations
+from lutumpy.adapters.object_arguments import read_arguments
+from lutumpy.adapters.replies import clean_field, input_transformations, without_nulls
 from lutumpy.adapters.unknown_calls import UnknownCalls, unknown_call
 from lutumpy.core.items import (
     AssistantTurn,
@@ -26,7 +26,7 @@ from lutumpy.core.items import (
     TextBlock,
 )
 from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
-from lutumpy.plain.json_values import clean_text, encode, encode_text
+from lutumpy.plain.json_values import INVALID_JSON, clean_text, encode, encode_text
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = [
@@ -360,7 +360,7 @@ class ContentReader:
             sent = {
                 **sent,
                 "input": {
-                    INVALID_INPUT: input_value
+                    INVALID_JSON: input_value
                     if isinstance(input_value, str)
                     else encode_text(input_value)
                 },
@@ -397,7 +397,7 @@ class ContentReader:
         if None not in block.values() and "parsed_output" not in block:
             return block
         if own:
-            sent = {key: value for key, value in block.items() if value is not None}
+            sent = without_nulls(block)
         else:
             sent = {
                 key: value
@@ -420,4 +420,4 @@ def _drop_file_id(citation: Any) -> Any:
 def refusal_text(details: Any) -> str:
     """The explanation in the `stop_details` of a refusal; empty when there is none."""
     text = details.get("explanation") if isinstance(details, dict) else None
-    return clean_text(text) if isinstance(text, str) else ""
+    return clean_field(text)

@@ -37,6 +37,7 @@ from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
+from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import (
@@ -47,7 +48,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
-from lutumpy.plain.json_values import clean_text
+from lutumpy.plain.json_values import clean_text, hold_half
 from lutumpy.rules.gemini.fields import field, key_of
 
 __all__ = ["GeminiStreamDecoder"]
@@ -69,9 +70,7 @@ class _OpenText:
     def add(self, text: str) -> str:
         """Take a piece; gives what of it can be shown."""
         self.pieces.append(text)
-        text, self.half = self.half + text, ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self.half = text[:-1], text[-1]
+        text, self.half = hold_half(self.half + text)
         return clean_text(text)
 
     def part(self) -> dict[str, Any]:
@@ -233,7 +232,7 @@ class GeminiStreamDecoder:
     def _take_part(self, part: Any, deltas: list[Delta]) -> None:
         if not isinstance(part, dict):
             return
-        part = {name: value for name, value in part.items() if value is not None}
+        part = without_nulls(part)
         call = field(part, "functionCall")
         if isinstance(call, dict):
             self._take_call(part, call, deltas)

@@ -27,7 +27,7 @@ from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.streaming import CallDone, Delta, ReasoningDelta, Started, TextDelta
 from lutumpy.errors import AdapterError
-from lutumpy.plain.json_values import clean_text
+from lutumpy.plain.json_values import clean_text, hold_half
 
 __all__ = ["OllamaStreamDecoder"]
 
@@ -45,9 +45,7 @@ class _Gathered:
     def add(self, text: str) -> str:
         """Take a piece; gives what of it can be shown."""
         self.pieces.append(text)
-        text, self._half = self._half + text, ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
+        text, self._half = hold_half(self._half + text)
         return clean_text(text)
 
     def rest(self) -> str:

@@ -45,7 +45,7 @@ from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
-from lutumpy.plain.json_values import encode_text
+from lutumpy.plain.json_values import INVALID_JSON, encode_text
 from lutumpy.rules.call_ids import CallIdRule
 from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_NAME, NAME
 
@@ -391,5 +391,5 @@ def arguments_object(call: CallBlock) -> str:
     elif value is None:
         text = "{}"
     else:
-        text = encode_text({"INVALID_JSON": text})
+        text = encode_text({INVALID_JSON: text})
     return text if len(text) <= MAX_ARGUMENTS else cut_arguments(call.arguments, MAX_ARGUMENTS)

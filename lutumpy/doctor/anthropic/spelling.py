@@ -16,10 +16,11 @@ from lutumpy.doctor.spelling import (
     PartReader,
     ReadContent,
     ResultReader,
+    object_arguments,
     read_as_reasoning,
     read_text_part,
 )
-from lutumpy.doctor.wording import NO_TEXT, as_object
+from lutumpy.doctor.wording import NO_TEXT
 from lutumpy.rules.anthropic.blocks import BLOCK_TYPES
 
 __all__ = ["SPELLING", "MessagesSpelling"]
@@ -68,7 +69,7 @@ class MessagesSpelling(BlockSpelling):
         return {**block, **dict(result.more)}
 
     def write_use(self, call: Call) -> Json:
-        arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
+        arguments = object_arguments(call)
         return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": arguments}
 
     def write_media(self, media: Media) -> Json | None:

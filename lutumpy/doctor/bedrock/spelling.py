@@ -18,10 +18,11 @@ from lutumpy.doctor.spelling import (
     PartReader,
     ReadContent,
     ResultReader,
+    object_arguments,
     read_as_reasoning,
     read_text_part,
 )
-from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
+from lutumpy.doctor.wording import NO_TEXT, as_text
 from lutumpy.rules.bedrock.blocks import BLOCK_KEYS
 
 __all__ = ["SPELLING", "ConverseSpelling"]
@@ -86,7 +87,7 @@ class ConverseSpelling(BlockSpelling):
         return {"toolResult": inner}
 
     def write_use(self, call: Call) -> Json:
-        arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
+        arguments = object_arguments(call)
         return {"toolUse": {"toolUseId": call.call_id, "name": call.name, "input": arguments}}
 
     def write_media(self, media: Media) -> Json | None:

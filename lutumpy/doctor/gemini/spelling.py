@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result, Text
-from lutumpy.doctor.spelling import Json, Spelling
-from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
+from lutumpy.doctor.spelling import Json, Spelling, object_arguments
+from lutumpy.doctor.wording import NO_TEXT, as_text
 from lutumpy.rules.gemini.blocks import data_of
 from lutumpy.rules.gemini.fields import field, holder
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE, RESULT_MEDIA_TYPES
@@ -115,8 +115,7 @@ class ContentSpelling(Spelling):
 
 
 def _write_call(call: Call) -> Json:
-    arguments = {"input": call.arguments} if call.is_custom else as_object(call.arguments)
-    body: Json = {"name": call.name, "args": arguments}
+    body: Json = {"name": call.name, "args": object_arguments(call)}
     if isinstance(call.call_id, str) and call.call_id:
         body = {"id": call.call_id, **body}
     return {"functionCall": body}

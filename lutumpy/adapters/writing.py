@@ -33,7 +33,7 @@ from lutumpy.adapters.sdk_body import (
 from lutumpy.adapters.sdk_model import RequestDefaults
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.settings_keeper import record_settings
-from lutumpy.adapters.tool_lists import refuse_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.adapters.unknown_calls import (
     UnknownCalls,
@@ -42,6 +42,7 @@ from lutumpy.adapters.unknown_calls import (
     unknown_call,
     wanted_by,
 )
+from lutumpy.adapters.written_out import written_out
 from lutumpy.core.items import describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
@@ -92,6 +93,7 @@ __all__ = [
     "hold_half",
     "holds_non_finite",
     "image_part",
+    "listed_tools",
     "no_changes",
     "parse_arguments",
     "raw_value",
@@ -109,4 +111,5 @@ __all__ = [
     "unknown_call",
     "wanted_by",
     "without_nulls",
+    "written_out",
 ]

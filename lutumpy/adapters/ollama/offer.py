@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.ollama.decode import API
-from lutumpy.adapters.tool_lists import refuse_tools
+from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
+from lutumpy.adapters.written_out import written_out
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain import json_values
@@ -38,8 +39,16 @@ def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
     """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
     `tool_array` does.
     """
-    tool_array(offer)
+    return listed_tools(offer, API, lambda: _make_list(offer), _copy_tools)
+
+
+def _make_list(offer: ToolOffering) -> list[dict[str, Any]]:
+    tool_array(offer)  # renders and checks them
     return [_declare(spec) for spec in offer.specs]
+
+
+def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**tool, "function": {**tool["function"]}} for tool in tools]
 
 
 def check_choice(offer: ToolOffering) -> None:
@@ -57,7 +66,7 @@ def check_choice(offer: ToolOffering) -> None:
 
 
 def _declare(spec: ToolSpec) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": spec.name, "parameters": spec.schema}
+    function: dict[str, Any] = {"name": spec.name, "parameters": written_out(spec.schema)}
     if spec.description:
         function["description"] = spec.description
     return {

@@ -3,7 +3,8 @@
 A tool is read into typed fields: `type`, and under `function` a `name`, a `description` and
 `parameters` with `type`, `properties`, `required` and `$defs`. Of the schema of a property the
 server keeps `type`, `description`, `enum`, `items`, `anyOf` and, in newer releases, `properties`
-and `required`; what else it says never reaches the model.
+and `required`; what else it says never reaches the model (`adapters/written_out.py` says what is
+written in its place).
 """
 
 from __future__ import annotations

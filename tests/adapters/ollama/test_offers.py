@@ -13,12 +13,12 @@ class Tools(Toolset):
     plugins = dynamic()
 
 
-ANYTHING = {"type": "object", "properties": {"value": True}}
-"""JSON Schema takes `true` in the place of a schema, and Ollama's reader doesn't."""
+NOTHING = {"type": "object", "properties": {"value": False}}
+"""JSON Schema takes `false` in the place of a schema, and Ollama's reader doesn't."""
 
 
 def test_a_tool_that_is_refused_is_named() -> None:
-    refused = DynamicTool("keep", "Keep a value.", ANYTHING)
+    refused = DynamicTool("keep", "Keep a value.", NOTHING)
     offer = Tools.with_dynamic_tools({Tools.plugins: [weather_tool(), refused]}).offer()
     with pytest.raises(InvalidToolConstraints, match=r"Ollama refuses the tool keep: .*bool"):
         OllamaChat.tools(offer)

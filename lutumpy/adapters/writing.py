@@ -42,7 +42,6 @@ from lutumpy.adapters.unknown_calls import (
     unknown_call,
     wanted_by,
 )
-from lutumpy.adapters.written_out import written_out
 from lutumpy.core.items import describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.core.tool_specs import SEARCH_CALL
@@ -111,5 +110,4 @@ __all__ = [
     "unknown_call",
     "wanted_by",
     "without_nulls",
-    "written_out",
 ]

@@ -15,6 +15,7 @@ from lutumpy.rules.encoding import EncodingWords, check_encoding
 from lutumpy.rules.media import image_type, plain_type, type_of_bytes
 from lutumpy.rules.problem import about, is_array, is_number, items, mapping, text
 from lutumpy.rules.tool_settings import ToolSettingRules
+from lutumpy.rules.written_out import written_out
 
 __all__ = [
     "BlockWire",
@@ -42,4 +43,5 @@ __all__ = [
     "type_of_bytes",
     "undeclared",
     "write_bound",
+    "written_out",
 ]

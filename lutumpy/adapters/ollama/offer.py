@@ -7,13 +7,13 @@ from typing import Any
 from lutumpy.adapters.ollama.decode import API
 from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
-from lutumpy.adapters.written_out import written_out
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.ollama.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.ollama.tools import check_tools
+from lutumpy.rules.written_out import written_out
 
 __all__ = ["check_choice", "tool_array", "tool_list"]
 

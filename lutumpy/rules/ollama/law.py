@@ -5,6 +5,7 @@ its checks.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.errors import Problem
@@ -13,6 +14,7 @@ from lutumpy.rules.ollama.parts import check_part
 from lutumpy.rules.ollama.tool_settings import TOOL_SETTINGS
 from lutumpy.rules.ollama.tools import check_tools
 from lutumpy.rules.shape import DeclaredTool, HistoryContext, RequestShape, Signs, one_of
+from lutumpy.rules.written_out import written_out
 
 __all__ = [
     "PARAMETERS",
@@ -71,5 +73,6 @@ def read_tool(tool: Any) -> DeclaredTool | None:
 
 
 def write_tool(tool: DeclaredTool) -> dict[str, Any]:
-    """The function as a request declares it."""
-    return {"type": "function", "function": tool.fields("parameters")}
+    """The function as a request declares it, with all that the server would keep from its model."""
+    shown = replace(tool, schema=written_out(tool.schema))
+    return {"type": "function", "function": shown.fields("parameters")}

@@ -3,7 +3,7 @@
 A tool is read into typed fields: `type`, and under `function` a `name`, a `description` and
 `parameters` with `type`, `properties`, `required` and `$defs`. Of the schema of a property the
 server keeps `type`, `description`, `enum`, `items`, `anyOf` and, in newer releases, `properties`
-and `required`; what else it says never reaches the model (`adapters/written_out.py` says what is
+and `required`; what else it says never reaches the model (`rules/written_out.py` says what is
 written in its place).
 """
 

@@ -14,8 +14,10 @@ from pydantic import BaseModel, Field
 
 from lutumpy import DynamicTool, Toolset, dynamic, tool, tool_fn
 from lutumpy.adapters.ollama import OllamaChat
-from lutumpy.adapters.writing import written_out
+from lutumpy.apis import serving
 from lutumpy.rules.ollama.tools import check_tools
+from lutumpy.rules.shape import DeclaredTool
+from lutumpy.rules.writing import written_out
 
 
 class Place(BaseModel):
@@ -189,7 +191,7 @@ def test_definitions_that_hold_each_other_often_stay_small() -> None:
     }
     (parameters,) = parameters_of(schema)
     assert len(json.dumps(parameters)) < 200_000
-    assert parameters["$defs"] == definitions
+    assert parameters["$defs"]["d0"] == {"type": "string"}
 
 
 def test_a_schema_of_many_levels_is_written() -> None:
@@ -248,6 +250,48 @@ def test_what_is_written_takes_what_the_schema_takes(
     except RecursionError:  # a definition that is nothing but a reference to itself
         return
     assert jsonschema.Draft202012Validator(shown).is_valid(value) == expected
+
+
+def test_only_definitions_that_are_still_named_stay() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/tree"}, "leaf": {"$ref": "#/$defs/leaf"}},
+        "$defs": {
+            "tree": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            "node": {"type": "object", "properties": {"of": {"$ref": "#/$defs/tree"}}},
+            "leaf": {"type": "string"},
+        },
+    }
+    written = written_out(schema)
+    assert written["$defs"].keys() == {"tree", "node"}
+    assert written["properties"]["leaf"] == {"type": "string"}
+
+
+def test_a_reference_to_the_whole_schema_is_written_out_once() -> None:
+    properties = {"next": {"$ref": "#"}, "value": {"const": 1}}
+    written = written_out({"type": "object", "properties": properties, "$defs": {"x": {}}})
+    assert written == {
+        "type": "object",
+        "properties": {
+            "next": {
+                "type": "object",
+                "properties": {"next": {"type": "object", "$ref": "#"}, "value": {"enum": [1]}},
+            },
+            "value": {"enum": [1]},
+        },
+    }
+
+
+def test_tools_of_another_api_are_written_out_as_well() -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"place": {"$ref": "#/$defs/place"}},
+        "$defs": {"place": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    }
+    declared = DeclaredTool("look", None, parameters)
+    function = serving("ollama_chat", "rules").write_tool(declared)["function"]
+    place = function["parameters"]["properties"]["place"]
+    assert place["properties"] == {"city": {"type": "string"}}
 
 
 @pytest.mark.parametrize("value", [False, "a text", 3, None])

@@ -22,10 +22,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.rules.problem import is_array, is_object, items
+from lutumpy.plain.pointer import tokens
+from lutumpy.rules.problem import is_array, is_object, items, mapping
 from lutumpy.rules.schema_walk import LISTS, resolve, walk
 
 __all__ = ["written_out"]
@@ -53,11 +54,33 @@ def written_out(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if not any(_is_lost(node) for _, _, node in walk(schema)):
         return schema
-    rest = {key: value for key, value in schema.items() if key not in _DEFINITIONS}
-    written = _Writer(schema).write(rest)
-    if any(is_object(node) and "$ref" in node for _, _, node in walk(written)):
-        written |= {key: schema[key] for key in _DEFINITIONS if key in schema}
-    return written
+    written = _Writer(schema).write(_without_definitions(schema))
+    return {**written, **_definitions_for(written, schema)}
+
+
+def _without_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key not in _DEFINITIONS}
+
+
+def _definitions_for(written: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions of a schema that the references left in it lead to, directly or not."""
+    needed: dict[str, dict[str, Any]] = {}
+    waiting = [*_references_in(written)]
+    while waiting:
+        steps = tokens(waiting.pop())
+        if len(steps) < 2 or steps[0] not in _DEFINITIONS:
+            continue
+        named, definitions = needed.setdefault(steps[0], {}), mapping(schema.get(steps[0])) or {}
+        if steps[1] in definitions and steps[1] not in named:
+            named[steps[1]] = definitions[steps[1]]
+            waiting += _references_in(definitions[steps[1]])
+    return {key: named for key, named in needed.items() if named}
+
+
+def _references_in(schema: Any) -> Iterator[str]:
+    for _, _, node in walk(schema):
+        if is_object(node) and isinstance(reference := node.get("$ref"), str):
+            yield reference
 
 
 def _is_lost(node: Any) -> bool:
@@ -88,6 +111,8 @@ class _Writer:
             target = resolve(self._root, reference)
             if not is_object(target):
                 return dict(schema)
+            if target is self._root:
+                target = _without_definitions(target)
             joined = _join(target, schema, "$ref")
             if joined is None or reference in within or not self._references_left:
                 return {"type": target["type"], **schema} if "type" in target else dict(schema)

@@ -496,3 +496,18 @@ def test_the_content_of_a_result_becomes_a_list(given: Any, written: list[Json])
     kinds, after = mended([ASK, assistant(use("a")), user(told)])
     assert kinds == ["set_content"]
     assert after[2]["content"][0]["toolResult"]["content"] == written
+
+
+@pytest.mark.parametrize("key", ["text", "image", "toolUse", "toolResult", "cachePoint", "json"])
+def test_a_block_whose_keys_are_all_null_goes(key: str) -> None:
+    null: Json = {key: None, "document": None}
+    told_result = result("a", {"text": "ok"}, null)
+    history = [ASK, assistant({"text": "Wait."}, null, use("a")), user(told_result, null)]
+    mended = apply_repairs(history, propose_repairs(API, history))
+    assert mended == [ASK, assistant({"text": "Wait."}, use("a")), user(result("a"))]
+    assert propose_repairs(API, mended) == []
+
+
+def test_a_block_keeps_the_one_key_that_is_not_null() -> None:
+    history = [user({"text": "Weather?", "image": None, "toolUse": None})]
+    assert propose_repairs(API, history) == []

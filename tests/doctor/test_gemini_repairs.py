@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from composed import PNG, Json
+from composed import PNG, ROWS, Json
 from test_repairs import mended
 
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
@@ -109,6 +109,15 @@ def test_a_result_is_named_as_its_call_is() -> None:
     kinds, after = mended(API, history)
     assert kinds == ["set_field"]
     assert after[2]["parts"][1]["functionResponse"]["name"] == "b"
+
+
+def test_results_behind_a_text_go_where_their_calls_are_and_others_are_left_out() -> None:
+    history = [USER, called("a", "b"), USER, told("a", "c")]
+    repairs = propose_repairs(API, history)
+    for repair in repairs:
+        assert repair.kind in ROWS[repair.rule].mending.repairs, repair
+    assert "drop_result" in {repair.kind for repair in repairs}
+    assert check_messages(API, apply_repairs(history, repairs)) == []
 
 
 def test_results_in_several_contents_keep_their_places() -> None:

@@ -74,6 +74,10 @@ def mend_block(editor: Editor, problem: Problem) -> None:
 def _mend_keys(
     editor: Editor, problem: Problem, path: Path, block: dict[str, Any], known: tuple[str, ...]
 ) -> None:
+    if all(value is None for value in block.values()):
+        # A null is a key that isn't set: so typed models write the kinds that a block isn't of.
+        drop_entry(editor, path, problem, "drop_empty", "The block holds nothing; it is left out.")
+        return
     own = [key for key in block if key in known and block[key] is not None]
     if "type" in block or not own:
         by_model = len(path) == 3 and editor.get((path[0], "role")) == "assistant"

@@ -154,7 +154,7 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "gemini.user_first": Mending(one_by_one("start", mend_start), repairs=("set_content",)),
     "gemini.results_count": Mending(_PAIR, repairs=("close_call", "move_result", "drop_result")),
-    "gemini.results_first": Mending(_PAIR, repairs=("move_result",)),
+    "gemini.results_first": Mending(_PAIR, repairs=("move_result", "drop_result", "close_call")),
     "gemini.results_alone": Mending(
         one_by_one("alone", move_beside_results), repairs=("move_content",)
     ),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from composed import ROWS
 
 from lutumpy import TranscriptError
 from lutumpy.doctor import Repair, apply_repairs, check_messages, propose_repairs
@@ -732,3 +733,16 @@ def test_an_item_of_an_unknown_type_with_the_id_of_another_loses_it() -> None:
     after = apply_repairs(history, propose_repairs("openai_responses", history))
     left = [p.rule for p in check_messages("openai_responses", after) if p.certainty == "refused"]
     assert "responses.duplicate_item" not in left
+
+
+def test_a_providers_call_with_a_field_of_results_is_dropped_as_a_call() -> None:
+    call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "f", "tool_use_id": "x"}
+    history: list[Any] = [
+        {"role": "user", "content": "Search."},
+        {"role": "assistant", "content": [call, {"type": "text", "text": "Hm."}]},
+        {"role": "user", "content": "And now?"},
+    ]
+    repairs = propose_repairs("anthropic_messages", history)
+    assert "drop_call" in [repair.kind for repair in repairs]
+    for repair in repairs:
+        assert repair.kind in ROWS[repair.rule].mending.repairs, repair

@@ -240,7 +240,8 @@ def drop_provider_block(editor: Editor, problem: Problem) -> None:
     """A call of the provider's own tool without its result, or a result without its call."""
     path = problem.path[:3]
     block = editor.get(path)
-    if isinstance(block, dict) and "tool_use_id" in block:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if isinstance(kind, str) and kind.endswith("_result"):
         reason = "The provider's own call that this result answers is missing; it is left out."
         drop_entry(editor, path, problem, "drop_result", reason)
     else:

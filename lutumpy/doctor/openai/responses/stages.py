@@ -110,7 +110,7 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "responses.item_type": Mending(
         _CONVERT,
-        repairs=("convert_message", "drop_reasoning"),
+        repairs=("convert_message", "drop_reasoning", "set_role"),
         left="items of an unknown type, whose meaning nothing shows",
     ),
     "responses.item_keys": Mending(

@@ -7,6 +7,7 @@ is compared with one that was never interrupted: before the step, or after it.
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import json
@@ -249,6 +250,12 @@ def _in_coverage(frame: FrameType | None) -> bool:
     return False
 
 
+def _puts_exception_away(frame: FrameType) -> bool:
+    # At the last byte code of an `except`, Python looks for no signal. What a trace raises there
+    # leaves the exception that was handled in its place, and all frames that this holds with it.
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "POP_EXCEPT"
+
+
 def run_until(step: Callable[[], object], place: int, event: str) -> bool:
     """Run `step`, interrupted at the place of this number; whether it got that far."""
     passed = 0
@@ -259,7 +266,7 @@ def run_until(step: Callable[[], object], place: int, event: str) -> bool:
         # What Python does of its own accord, as when a generator that nobody wants any more is
         # closed, has no line; an exception there would interrupt nobody.
         if kind == event and frame.f_lineno is not None:
-            if passed == place:
+            if passed >= place and not _puts_exception_away(frame):
                 reached = True
                 sys.settrace(None)
                 raise Interrupt

@@ -39,6 +39,7 @@ from lutumpy import (
     tool_input,
 )
 from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.models import Api
 from lutumpy.streaming import Reader
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream
@@ -390,3 +391,19 @@ def test_a_ready_call_is_validated_once_and_is_the_one_of_the_round(api: Api, wa
         assert [a is b for a, b in zip(ready, outcome.round.calls, strict=True)] == [True, True]
     drop(outcome)
     assert VALIDATED == ["a", "b"]
+
+
+@pytest.mark.parametrize("api", ["openai_responses", "ollama_chat"])
+def test_nothing_is_taken_behind_the_event_that_ends_an_answer(api: Api) -> None:
+    """A call that was ready would be ready, and run, a second time."""
+    calls = [Call("write", {"path": "a", "text": "b"}, id="call_1")]
+    events = [*render_stream(Reply("I write.", calls=calls), api, number=1, model="m")]
+    decoder = ADAPTERS[api].stream_decoder()
+    for event in events:
+        decoder.feed(event)
+    turn = decoder.finish()
+    again = copy.deepcopy(events)
+    assert [delta for event in again for delta in decoder.feed(event)] == []
+    if isinstance(decoder, ShortWayDecoder):
+        assert [decoder.feed_arguments(event) for event in again] == [None] * len(again)
+    assert decoder.finish() == turn

@@ -85,11 +85,14 @@ class OllamaStreamDecoder:
         self._started = self._ended = self._settled = False
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next chunk: a dict, or an object of a client's. What is no chunk is ignored.
+        """Take the next chunk: a dict, or an object of a client's. What is no chunk is ignored, and
+        so is what comes behind the last one.
 
         Raises:
             AdapterError: the chunk is an error; `.partial` is what had arrived.
         """
+        if self._ended:
+            return ()
         value = event_object(chunk)
         error = error_body(value, API) if value.get("error") else None
         if error is not None:

@@ -116,7 +116,8 @@ class ResponsesStreamDecoder(ShortWayDecoder):
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next event: an object of the SDK, or a dict.
 
-        Unknown ones are ignored, but for one with the whole reply, which is the last.
+        Unknown ones are ignored, but for one with the whole reply, which is the last: what comes
+        behind that is ignored too.
 
         Raises:
             AdapterError: the event says that the reply failed; `.partial` is what had arrived.
@@ -124,6 +125,8 @@ class ResponsesStreamDecoder(ShortWayDecoder):
         event = event_object(chunk)
         kind = event.get("type")
         out: list[Delta] = []
+        if self._turn is not None:
+            return out
         if not isinstance(kind, str):
             if event.get("error"):
                 self._fail(event)
@@ -337,6 +340,7 @@ class ResponsesStreamDecoder(ShortWayDecoder):
                 if isinstance(item, dict):
                     self._take_item({"output_index": index}, item, out)
         self._turn = decode_response(reply)
+        self._items.open_functions.clear()  # nothing more is taken, on the short way either
         self._report_rest(self._turn, out)
 
     def _report_rest(self, turn: AssistantTurn, out: list[Delta]) -> None:

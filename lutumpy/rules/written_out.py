@@ -35,6 +35,11 @@ _REWRITTEN = frozenset(("$ref", "oneOf", "const", "allOf"))
 _DEFINITIONS = ("$defs", "definitions")
 # What may be said beside a reference without restricting what it names.
 _NOTES = frozenset(("description", "title", "default", "examples", "deprecated"))
+# What one of these restricts depends on the others in the very same schema.
+_TOGETHER = frozenset(
+    "properties patternProperties additionalProperties unevaluatedProperties "
+    "prefixItems items unevaluatedItems contains minContains maxContains if then else".split()
+)
 _MOST_LEVELS = 60
 """How deep schemas are rewritten, references followed; Python itself has room for some 300."""
 _MOST_REFERENCES = 500
@@ -150,7 +155,7 @@ class _Writer:
 
 
 def _join(schema: Mapping[str, Any], holder: Mapping[str, Any], key: str) -> dict[str, Any] | None:
-    """A schema with what its holder says beside it; `None` where both restrict the same.
+    """A schema with what its holder says beside it; `None` where that would say something else.
 
     Args:
         schema: What is under `key` of the holder, or what that names.
@@ -159,5 +164,7 @@ def _join(schema: Mapping[str, Any], holder: Mapping[str, Any], key: str) -> dic
     """
     beside = {name: value for name, value in holder.items() if name != key}
     if not _NOTES.issuperset(beside.keys() & schema.keys()):
+        return None
+    if not (_TOGETHER.isdisjoint(beside) or _TOGETHER.isdisjoint(schema)):
         return None
     return {**schema, **beside}

@@ -179,6 +179,16 @@ def test_a_reference_that_restricts_more_than_what_it_names_stays() -> None:
     assert parameters["$defs"] == schema["$defs"]
 
 
+def test_a_reference_stays_beside_what_would_open_the_definition() -> None:
+    closed = {"type": "object", "additionalProperties": False}
+    opened = {"$ref": "#/$defs/closed", "properties": {"x": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"a": opened}, "$defs": {"closed": closed}}
+    assert not jsonschema.Draft202012Validator(schema).is_valid({"a": {"x": "y"}})
+    written = written_out(schema)
+    assert written["properties"]["a"] == {"type": "object", **opened}
+    assert not jsonschema.Draft202012Validator(written).is_valid({"a": {"x": "y"}})
+
+
 def test_definitions_that_hold_each_other_often_stay_small() -> None:
     definitions: dict[str, Any] = {"d0": {"type": "string"}}
     for k in range(1, 13):
@@ -217,6 +227,10 @@ def _holders(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     properties = st.dictionaries(st.sampled_from("xy"), inner, max_size=2)
     return st.one_of(
         properties.map(lambda held: {"type": "object", "properties": held}),
+        properties.map(lambda held: {"properties": held, "additionalProperties": False}),
+        properties.map(lambda held: {"$ref": "#/$defs/A", "properties": held}),
+        inner.map(lambda held: {"allOf": [held], "additionalProperties": False}),
+        inner.map(lambda held: {"allOf": [held], "properties": {"x": {"type": "string"}}}),
         inner.map(lambda held: {"type": "array", "items": held}),
         some.map(lambda held: {"anyOf": held}),
         some.map(lambda held: {"allOf": held}),

@@ -90,6 +90,7 @@ _MASK = "\ue000value\ue001"  # from a private range, so that no schema's own wor
 _WORDS_LENGTH = 300  # characters of a schema's own words in a sentence
 _LONG_LIST = "\ue002required"
 _FORBIDDEN = "Extra inputs are not permitted"
+_HALF_CHARACTER = "a text in them holds half a character"
 _REQUIRED = "Field required"
 
 
@@ -173,6 +174,12 @@ class JsonSchema:
 
     def failures(self, value: Any) -> list[SchemaFailure]:
         """Why `value` doesn't fit; empty where it does."""
+        try:
+            return self._find_failures(value)
+        except UnicodeEncodeError:  # the validator takes no half of a surrogate pair
+            return [SchemaFailure((), _HALF_CHARACTER)]
+
+    def _find_failures(self, value: Any) -> list[SchemaFailure]:
         if self.is_valid(value):
             return []
         if self._is_too_much_to_explain(value):

@@ -32,6 +32,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.tools import find_misfit
 
 Schema = dict[str, Any]
 ADAPTERS: list[Any] = [OpenAIChat, OpenAIResponses, AnthropicMessages]
@@ -403,3 +404,9 @@ def test_a_parameter_may_have_any_name(name: str) -> None:
     assert (call.arguments, dict(call.input.values)) == ({name: 1}, {name: 1})
     with pytest.raises(InvalidArgumentsError, match="Field required"):
         toolset.parse(ToolMetadata("c1", "named", "{}"))
+
+
+@pytest.mark.parametrize("schema", [{"type": "integer"}, {"pattern": "^a$"}])
+def test_a_text_with_half_a_character_is_a_misfit_and_no_error(schema: Any) -> None:
+    answer = {"action": "accept", "content": {"a": "\ud800"}}
+    assert find_misfit(prop(schema), answer) == "a text in them holds half a character"

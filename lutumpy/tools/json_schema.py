@@ -176,7 +176,9 @@ class JsonSchema:
         """Why `value` doesn't fit; empty where it does."""
         try:
             return self._find_failures(value)
-        except UnicodeEncodeError:  # the validator takes no half of a surrogate pair
+        except ValueError as error:  # `UnicodeEncodeError` from newer validators
+            if "surrogate" not in str(error):
+                raise
             return [SchemaFailure((), _HALF_CHARACTER)]
 
     def _find_failures(self, value: Any) -> list[SchemaFailure]:

@@ -14,7 +14,7 @@ from typing import Any
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.errors import InvalidToolConstraints, Problem
 
-__all__ = ["copy_tools", "listed_tools", "refuse_tools"]
+__all__ = ["copy_nested_tools", "copy_tools", "listed_tools", "refuse_tools"]
 
 Tools = list[dict[str, Any]]
 
@@ -22,6 +22,15 @@ Tools = list[dict[str, Any]]
 def copy_tools(tools: Tools) -> Tools:
     """The tools in a list and dictionaries of its own."""
     return [{**tool} for tool in tools]
+
+
+def copy_nested_tools(tools: Tools) -> Tools:
+    """As `copy_tools`, for an API that has the fields of a tool under the name of its type."""
+    copied: Tools = []
+    for tool in tools:
+        kind = tool["type"]  # a tool of the provider has its fields beside it
+        copied.append({**tool, kind: {**tool[kind]}} if kind in tool else {**tool})
+    return copied
 
 
 def listed_tools(

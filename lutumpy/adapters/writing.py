@@ -33,7 +33,7 @@ from lutumpy.adapters.sdk_body import (
 from lutumpy.adapters.sdk_model import RequestDefaults
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.settings_keeper import record_settings
-from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
+from lutumpy.adapters.tool_lists import copy_nested_tools, listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.adapters.unknown_calls import (
     UnknownCalls,
@@ -81,6 +81,7 @@ __all__ = [
     "checked_offer",
     "checked_transcript",
     "clean_text",
+    "copy_nested_tools",
     "decode",
     "deltas_of_waiting",
     "describe",

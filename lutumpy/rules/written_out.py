@@ -3,10 +3,10 @@
 # What is hard here
 # -----------------
 # Some servers read a schema into typed fields, and write those into the prompt. Ollama's keeps of a
-# property its `type`, `description`, `enum`, `items`, `anyOf`, and since 2026 `properties` and
-# `required` (its api/types.go, `ToolProperty`; ollama/ollama#13472, #13508). What a property says
-# by another keyword, the model never sees. A nested model is a `$ref`: of such a property nothing
-# was left, and the model made its fields up. So
+# property its `type`, `description`, `enum`, `items`, `anyOf`, and in newer releases `properties`
+# and `required` (its api/types.go, `ToolProperty`; ollama/ollama#13472, #13508). What a property
+# says by another keyword, the model never sees. A nested model is a `$ref`: of such a property
+# nothing was left, and the model made its fields up. So
 #
 #   a schema says                 written instead
 #   ----------------------------  -------------------------------------------------------------

@@ -65,11 +65,10 @@ NOT_MENDED = frozenset(
         "responses.additional_tools",
     }
 )
-"""Rules of which some breaches can't be mended without guessing; all others are mended, but for
-those that the table has no step for. Rules about tools, which an item may bring as well, aren't in
-the table.
+"""Rules of which some breaches can't be mended without guessing; all others in the table are
+mended. Rules about tools, which an item may bring as well, aren't in it.
 """
-MENDED = frozenset(rule for rule, row in ROWS.items() if row.mending.steps) - NOT_MENDED
+MENDED = ROWS.keys() - NOT_MENDED
 
 PLACED = frozenset(
     "set_role set_content wrap_arguments rename_tool drop_key drop_empty drop_id drop_result "

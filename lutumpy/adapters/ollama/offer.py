@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lutumpy.adapters.ollama.decode import API
-from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
+from lutumpy.adapters.tool_lists import copy_nested_tools, listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints
@@ -39,16 +39,12 @@ def tool_list(offer: ToolOffering) -> list[dict[str, Any]]:
     """The `tools` of a request alone, as JSON values that hold the tools' own schemas. Raises as
     `tool_array` does.
     """
-    return listed_tools(offer, API, lambda: _make_list(offer), _copy_tools)
+    return listed_tools(offer, API, lambda: _make_list(offer), copy_nested_tools)
 
 
 def _make_list(offer: ToolOffering) -> list[dict[str, Any]]:
     tool_array(offer)  # renders and checks them
     return [_declare(spec) for spec in offer.specs]
-
-
-def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**tool, "function": {**tool["function"]}} for tool in tools]
 
 
 def check_choice(offer: ToolOffering) -> None:

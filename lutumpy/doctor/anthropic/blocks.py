@@ -241,7 +241,7 @@ def drop_provider_block(editor: Editor, problem: Problem) -> None:
     path = problem.path[:3]
     block = editor.get(path)
     kind = block.get("type") if isinstance(block, dict) else None
-    if isinstance(kind, str) and kind.endswith("_result"):
+    if isinstance(kind, str) and kind.endswith("_tool_result"):
         reason = "The provider's own call that this result answers is missing; it is left out."
         drop_entry(editor, path, problem, "drop_result", reason)
     else:

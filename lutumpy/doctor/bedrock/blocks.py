@@ -74,22 +74,20 @@ def mend_block(editor: Editor, problem: Problem) -> None:
 def _mend_keys(
     editor: Editor, problem: Problem, path: Path, block: dict[str, Any], known: tuple[str, ...]
 ) -> None:
-    if all(value is None for value in block.values()):
-        # A null is a key that isn't set: so typed models write the kinds that a block isn't of.
+    own = [key for key in block if key in known and block[key] is not None]
+    # A null is a key that isn't set: so typed models write the kinds that a block isn't of.
+    is_null = all(value is None for value in block.values())
+    if is_null or (len(block) == 1 and own and not block[own[0]]):
         drop_entry(editor, path, problem, "drop_empty", "The block holds nothing; it is left out.")
         return
-    own = [key for key in block if key in known and block[key] is not None]
     if "type" in block or not own:
         by_model = len(path) == 3 and editor.get((path[0], "role")) == "assistant"
         if mend_foreign_part(SPELLING, editor, problem, path, by_model=by_model):
             return
     if not own:
         return
-    if len(block) == 1:  # one key, under which is nothing that it may hold
-        if not block[own[0]]:
-            reason = "The block holds nothing; it is left out."
-            drop_entry(editor, path, problem, "drop_empty", reason)
-        return  # of anything else, only the program knows what it was to say
+    if len(block) == 1:
+        return  # it holds what it may not: only the program knows what it was to say
     editor.expect(path)
     editor.set_entry(path, {own[0]: block[own[0]]})
     behind = (*path[:-1], int(path[-1]) + 1)

@@ -12,7 +12,7 @@ from lutumpy.adapters.openai.offer import (
     tool_list,
     tools_beside,
 )
-from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
+from lutumpy.adapters.tool_lists import copy_nested_tools, listed_tools, refuse_tools
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import InvalidToolConstraints, Problem
 from lutumpy.plain import json_values
@@ -50,15 +50,7 @@ def chat_tools(
             offer, API, spell_tool, check_spelled, strict, text_shape, CHAT_TOOL_SETTINGS
         )
 
-    return listed_tools(offer, offer_key(API, strict, text_shape), make, _copy_tools)
-
-
-def _copy_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    copied: list[dict[str, Any]] = []
-    for tool in tools:
-        kind = tool["type"]  # also the key of its fields, where it isn't a tool of the provider
-        copied.append({**tool, kind: {**tool[kind]}} if kind in tool else {**tool})
-    return copied
+    return listed_tools(offer, offer_key(API, strict, text_shape), make, copy_nested_tools)
 
 
 def spell_tool(spec: ToolSpec, schema: Mapping[str, Any], strict: bool) -> dict[str, Any]:

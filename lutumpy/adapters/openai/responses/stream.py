@@ -122,11 +122,11 @@ class ResponsesStreamDecoder(ShortWayDecoder):
         Raises:
             AdapterError: the event says that the reply failed; `.partial` is what had arrived.
         """
+        if self._turn is not None:
+            return ()
         event = event_object(chunk)
         kind = event.get("type")
         out: list[Delta] = []
-        if self._turn is not None:
-            return out
         if not isinstance(kind, str):
             if event.get("error"):
                 self._fail(event)

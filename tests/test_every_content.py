@@ -7,12 +7,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import importlib.util
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from every_api import ADAPTERS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -352,6 +354,22 @@ def test_k7_an_image_under_another_name_of_its_kind_is_shown_under_the_right_one
     ), shown
 
 
+@pytest.mark.parametrize("as_url", [False, True], ids=["bytes", "data URL"])
+@pytest.mark.parametrize("stated", ["image/png", "image/tiff", "application/octet-stream"])
+def test_k7_an_image_is_shown_under_the_type_of_its_bytes(stated: str, as_url: bool) -> None:
+    """Anthropic refuses an image that isn't of the media type that it states [reported]."""
+    jpeg = b"\xff\xd8\xff\xe0"
+    part = ImagePart(jpeg, stated)
+    if as_url:
+        part = ImagePart(url=f"data:{stated};base64,{base64.b64encode(jpeg).decode()}")
+    transcript = with_result("openai_chat", (part,))
+    transcript.push_user(["see", part])
+    for api, adapter in ADAPTERS.items():
+        request = str(adapter.request(transcript))
+        assert stated not in request and "left out" not in request, api
+        assert "jpeg" in request or api == "ollama_chat", api
+
+
 # --- sizes: one of each, since they are large -----------------------------------------------------
 
 
@@ -453,6 +471,27 @@ def test_k7_what_no_api_takes_is_named_in_results_and_messages(adapter: Any, par
     body = str(adapter.request(transcript))
     assert body.count("left out") == 2
     assert (part.media_type or part.url) in body
+
+
+LONG = "A" * 100_000
+
+
+@pytest.mark.parametrize("api", sorted(ADAPTERS))
+@pytest.mark.parametrize(
+    "part",
+    [
+        ImagePart(url=f"ftp://x.org/{LONG}"),
+        FilePart(url=f"data:application/x-sqlite3;base64,{LONG}"),
+        FilePart(b"x", f"application/{LONG}", filename=LONG),
+    ],
+    ids=["address", "data URL", "name"],
+)
+def test_k7_what_is_left_out_is_named_in_a_few_words(part: Part, api: str) -> None:
+    transcript = with_result("openai_chat", (part,))
+    transcript.push_user(["see", part])
+    body = json.dumps(ADAPTERS[api].request(transcript))
+    assert body.count("left out: ") == 2
+    assert len(body) < 2_500
 
 
 def test_k7_a_data_url_is_read_where_the_api_takes_no_such_address() -> None:

@@ -5,8 +5,7 @@ Every item is a frozen value. An `AssistantTurn` holds one answer in two forms:
     native      bytes      sent back to the API that wrote them, never rebuilt
     blocks      values     what users read, and what any other API is sent
 
-An item that was read from a history also keeps that API's own entries (`verbatim`), which it gets
-back unchanged.
+An item read from a history also keeps that API's own entries (`verbatim`), sent back unchanged.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ ResultStatus = Literal["ok", "error", "rejected", "promised"]
 REJECTION_PREFIX = "Tool call rejected: "
 
 APPROVED = "Approved: the provider makes this call itself."
-"""The content of a result that approves a call of the provider's. Nothing else approves one: any
-other text, whatever its status, is sent as a refusal."""
+"""The result that approves a call of the provider's. Any other, of any status, refuses it."""
 
 
 class ToolMetadata(NamedTuple):
@@ -490,11 +488,13 @@ def _join_parts(parts: tuple[Part, ...]) -> str:
 
 
 def describe(part: ImagePart | FilePart | RawPart | FoundTool) -> str:
-    """The text that replaces a part which an API doesn't accept: it says what was left out."""
+    """The text in place of a part that an API doesn't accept: what was left out, in a few words."""
+    from lutumpy.plain.preview import shorten  # most parts are taken
+
     if isinstance(part, (RawPart, FoundTool)):
         return part.text
     what = "image" if isinstance(part, ImagePart) else "file"
     name = part.filename if isinstance(part, FilePart) and part.filename else part.url
     size = f"{len(part.data)} bytes" if part.data is not None else ""
-    details = ", ".join([d for d in (name, part.media_type, size) if d])
+    details = ", ".join([shorten(d, 200) for d in (name, part.media_type, size) if d])
     return f"[{what} left out: {details}]" if details else f"[{what} left out]"

@@ -132,12 +132,22 @@ def sendable(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
     `None`.
 
     A data URL becomes bytes with their media type, because not every API accepts one as an address.
+    An image gets the media type that its bytes show: OpenAI reads them whatever is stated, and
+    Anthropic refuses every request with an image of another type [reported].
     """
-    if part.url is None:
-        return part if part.data else None
-    if part.url[:5].lower() == "data:":
-        return _from_data_url(part)
-    return part if re.fullmatch(_ADDRESS, part.url) is not None else None
+    if part.url is not None and part.url[:5].lower() != "data:":
+        return part if re.fullmatch(_ADDRESS, part.url) is not None else None
+    found = part if part.url is None else _from_data_url(part)
+    if found is None or not found.data:
+        return None
+    if isinstance(found, FilePart):
+        return found
+    from lutumpy.rules.media import image_type, type_of_image  # few conversations show anything
+
+    shown = type_of_image(found.data)
+    if shown is None or shown == image_type(found.media_type):
+        return found
+    return replace(found, media_type=shown)
 
 
 def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
@@ -150,8 +160,6 @@ def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
     try:
         data = base64.b64decode(body, validate=True)
     except ValueError:
-        return None
-    if not data:
         return None
     return replace(part, url=None, data=data, media_type=media_type or part.media_type)
 

@@ -65,13 +65,17 @@ def type_of_bytes(data: str) -> str | None:
     """The one of `IMAGE_TYPES` that base64 text begins like; `None` if there is none."""
     whole_groups = min(_HEAD, len(data)) // 4 * 4
     try:
-        head = base64.b64decode(data[:whole_groups])
+        return type_of_image(base64.b64decode(data[:whole_groups]))
     except ValueError:
         return None
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+
+
+def type_of_image(data: bytes) -> str | None:
+    """The one of `IMAGE_TYPES` that bytes begin like; `None` if there is none."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     for start, media_type in _FIRST_BYTES.items():
-        if head.startswith(start):
+        if data.startswith(start):
             return media_type
     return None
 

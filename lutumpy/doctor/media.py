@@ -1,4 +1,4 @@
-"""Files whose content is plain text: what each API's repairs of media share.
+"""Bytes and files whose content is plain text: what each API's repairs of media share.
 
 What has to be converted is left alone: only the program can say which picture a film becomes, and
 who reads a table.
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
+from typing import Any
 
-__all__ = ["WRITTEN_AS_TEXT", "decode_text_file"]
+__all__ = ["TAKEN_FROM_DATA_URL", "WRITTEN_AS_TEXT", "base64_of_data_url", "decode_text_file"]
 
 WRITTEN_AS_TEXT = "The API takes no files of this type; this one is plain text and is sent as text."
 """The reason for a file that becomes a text."""
 
+TAKEN_FROM_DATA_URL = "The bytes stand in a data URL; the API takes the base64 alone."
+"""The reason for base64 that is taken out of a data URL."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}\Z")  # of either alphabet
 _TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
 
 
@@ -25,3 +31,10 @@ def decode_text_file(media_type: str, data: str) -> str | None:
         return base64.b64decode(data, validate=True).decode()
     except (binascii.Error, ValueError):
         return None
+
+
+def base64_of_data_url(value: Any) -> str | None:
+    """The base64 in a data URL; `None` for anything else, and for one without a single byte."""
+    head, comma, data = value.partition(",") if isinstance(value, str) else ("", "", "")
+    is_base64 = head.startswith("data:") and head.endswith(";base64")
+    return data if comma and is_base64 and _BASE64.match(data) is not None else None

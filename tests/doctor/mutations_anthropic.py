@@ -303,6 +303,21 @@ def anthropic_error_with_an_image(rng: random.Random, history: History) -> str |
 
 
 @anthropic
+def anthropic_image_in_a_data_url(rng: random.Random, history: History) -> str | None:
+    data = f"data:image/png;base64,{PNG}"
+    source = {"type": "base64", "media_type": rng.choice(["image/png", "image/jpeg"]), "data": data}
+    history.append({"role": "user", "content": [{"type": "image", "source": source}]})
+    return "anthropic.media_source"
+
+
+@anthropic
+def anthropic_image_of_another_type(rng: random.Random, history: History) -> str | None:
+    source = {"type": "base64", "media_type": "image/jpeg", "data": PNG}
+    history.append({"role": "user", "content": [{"type": "image", "source": source}]})
+    return "anthropic.image_type"
+
+
+@anthropic
 def anthropic_result_an_object(rng: random.Random, history: History) -> str | None:
     return _in_block(
         rng, history, "tool_result", "content", {"rain": 3}, "anthropic.result_content"

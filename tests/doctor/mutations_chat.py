@@ -346,6 +346,15 @@ def chat_role_of_another_program(rng: random.Random, history: History) -> str | 
 
 
 @chat
+def chat_image_without_its_object(rng: random.Random, history: History) -> str | None:
+    url = f"data:image/png;base64,{PNG}"
+    image = rng.choice([url, {"url": PNG}, {"url": "data:image/png;base64,"}])
+    content = [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": image}]
+    history.append({"role": "user", "content": content})
+    return "chat.media_source"
+
+
+@chat
 def chat_role_of_an_image_missing(rng: random.Random, history: History) -> str | None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
     history.append({"content": [{"type": "text", "text": "?"}, image]})

@@ -259,6 +259,15 @@ def responses_what_reasoning_led_to_lost(rng: random.Random, history: History) -
 
 
 @responses
+def responses_image_as_chat_spells_it(rng: random.Random, history: History) -> str | None:
+    url = f"data:image/png;base64,{PNG}"
+    image = rng.choice([{"url": url}, PNG, "data:image/png;base64,"])
+    content = [{"type": "input_text", "text": "?"}, {"type": "input_image", "image_url": image}]
+    history.append({"role": "user", "content": content})
+    return "responses.media_source"
+
+
+@responses
 def responses_summary_missing(rng: random.Random, history: History) -> str | None:
     places = find_entries(history, lambda i: i.get("type") == "reasoning")
     if not places:

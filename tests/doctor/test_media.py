@@ -56,6 +56,7 @@ def seen(url: str) -> Json:
 
 PLAIN = document("text/plain", "hello", "text")
 JPEG = "/9j/AAAA"
+DATA_URL = f"data:image/png;base64,{PNG}"
 MENDED: list[tuple[Api, str, Json, Json]] = [
     ("anthropic_messages", "set_field", image("image/jpg", JPEG), image("image/jpeg", JPEG)),
     ("anthropic_messages", "set_field", image("image/tiff"), IMAGE),
@@ -108,6 +109,49 @@ MENDED: list[tuple[Api, str, Json, Json]] = [
         {"type": "input_file", "filename": "a.jpg", "file_data": f"data:image/jpg;base64,{JPEG}"},
         seen(f"data:image/jpeg;base64,{JPEG}"),
     ),
+    # An image of another type than it states, and bytes in a data URL [reported].
+    ("anthropic_messages", "set_field", image("image/png", JPEG), image("image/jpeg", JPEG)),
+    (
+        "anthropic_messages",
+        "set_content",
+        image("image/png", f"data:image/png;base64,{PNG}"),
+        IMAGE,
+    ),
+    (
+        "anthropic_messages",
+        "set_content",
+        document("application/pdf", "data:application/pdf;base64,JVBERi0="),
+        document("application/pdf", "JVBERi0="),
+    ),
+    # Keys of another API.
+    (
+        "anthropic_messages",
+        "drop_key",
+        {"type": "image", "source": {"type": "url", "url": "https://x/a.png", "detail": "low"}},
+        {"type": "image", "source": {"type": "url", "url": "https://x/a.png"}},
+    ),
+    # Each of OpenAI's APIs in the spelling of the other [reported].
+    (
+        "openai_chat",
+        "set_content",
+        {"type": "image_url", "image_url": "https://x/a.png"},
+        shown("https://x/a.png"),
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_image", "image_url": {"url": "https://x/a.png", "detail": "low"}},
+        {"type": "input_image", "image_url": "https://x/a.png", "detail": "low"},
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_image", "image_url": {"url": "https://x/a.png"}, "detail": "high"},
+        {"type": "input_image", "image_url": "https://x/a.png", "detail": "high"},
+    ),
+    # Bytes without `data:` before them [reported].
+    ("openai_chat", "set_content", shown(PNG), shown(f"data:image/png;base64,{PNG}")),
+    ("openai_responses", "set_content", seen(JPEG), seen(f"data:image/jpeg;base64,{JPEG}")),
 ]
 
 
@@ -138,18 +182,52 @@ def test_a_type_that_the_name_or_the_bytes_show_is_set(
         ("anthropic_messages", "anthropic.image_type", image("text/plain", WORDS)),
         (
             "anthropic_messages",
-            "anthropic.image_type",
+            "anthropic.media_source",
             image("image/tiff") | {"source": {"type": "base64"}},
         ),
         ("anthropic_messages", "anthropic.document_type", document("application/zip", "UEsDBA==")),
-        ("anthropic_messages", "anthropic.document_type", document("text/plain", "no base64!")),
-        ("anthropic_messages", "anthropic.document_type", document("text/plain", "")),
-        ("openai_chat", "chat.image_type", shown("data:image/tiff;base64,SUkqAA==")),
+        ("anthropic_messages", "anthropic.media_source", document("text/plain", "no base64!")),
+        ("anthropic_messages", "anthropic.media_source", document("text/plain", "")),
+        ("anthropic_messages", "anthropic.media_source", {"type": "image"}),
+        ("anthropic_messages", "anthropic.media_source", {"type": "image", "source": "x"}),
+        *[
+            ("anthropic_messages", "anthropic.media_source", {"type": "image", "source": source})
+            for source in (
+                {"url": "https://x/a.png"},
+                {"type": "text", "media_type": "text/plain", "data": "x"},
+                {"type": "url", "url": None},
+                {"type": "file", "file_id": 5},
+                {"type": "base64", "media_type": "image/png", "data": "[image was removed]"},
+                {"type": "base64", "media_type": "image/png", "data": "data:image/png;base64,"},
+            )
+        ],
+        ("anthropic_messages", "anthropic.media_source", document("text/plain", [TEXT], "text")),
         (
-            "openai_chat",
-            "chat.image_type",
-            {"type": "image_url", "image_url": "data:image/tiff;base64,SUkqAA=="},
+            "anthropic_messages",
+            "anthropic.media_source",
+            {"type": "document", "source": {"type": "content", "content": 5}},
         ),
+        ("anthropic_messages", "anthropic.block", {"type": "container_upload"}),
+        ("openai_chat", "chat.media_source", {"type": "image_url", "image_url": 5}),
+        ("openai_chat", "chat.media_source", {"type": "image_url", "image_url": {}}),
+        ("openai_chat", "chat.media_source", shown("file:///a.png")),
+        ("openai_chat", "chat.media_source", {"type": "image_url", "image_url": {"url": 5}}),
+        ("openai_chat", "chat.media_source", {"type": "file", "file": "x"}),
+        ("openai_chat", "chat.media_source", {"type": "file", "file": {"file_data": {}}}),
+        ("openai_responses", "responses.media_source", seen("[image was removed]")),
+        ("openai_responses", "responses.media_source", {"type": "input_image", "image_url": {}}),
+        ("openai_responses", "responses.media_source", {"type": "input_image", "file_id": {}}),
+        (
+            "openai_responses",
+            "responses.media_source",
+            {"type": "input_image", "file_id": "f" * 65},
+        ),
+        (
+            "openai_responses",
+            "responses.media_source",
+            {"type": "input_file", "file_url": {"url": "https://x/a.pdf"}},
+        ),
+        ("openai_chat", "chat.image_type", shown("data:image/tiff;base64,SUkqAA==")),
         ("openai_chat", "chat.file_data", file("video/mp4", "AAAA")),
         (
             "openai_chat",
@@ -177,10 +255,7 @@ def test_what_has_to_be_converted_first_is_left_for_you(api: Api, rule: str, par
         ("openai_chat", shown(f"data:image/jpg;base64,{JPEG}")),
         ("openai_chat", shown(f"data:image/tiff;base64,{PNG}")),
         ("openai_chat", {"type": "file", "file": {"file_id": "file-1"}}),
-        ("openai_chat", {"type": "file", "file": "x"}),
         ("openai_responses", seen(f"data:image/webp;base64,{PNG}")),
-        ("anthropic_messages", {"type": "image", "source": {"type": "text", "data": "x"}}),
-        ("anthropic_messages", {"type": "image", "source": "x"}),
         ("anthropic_messages", PDF),
     ],
 )
@@ -188,6 +263,45 @@ def test_what_openai_may_look_into_and_what_is_elsewhere_is_not_refused(
     api: Api, part: Json
 ) -> None:
     assert check_messages(api, [said("user", part)]) == []
+
+
+@pytest.mark.parametrize(
+    ("api", "part"),
+    [
+        ("openai_chat", shown("data:image/png;base64,")),
+        ("openai_responses", seen("data:image/png;base64,")),
+    ],
+)
+def test_an_image_without_a_byte_is_left_out(api: Api, part: Json, client: Client) -> None:
+    kind = "text" if api == "openai_chat" else "input_text"
+    history = [said("user", {"type": kind, "text": "See"}, part)]
+    status, message = client.send(api, history)
+    assert (status, "got empty base64-encoded bytes" in message) == (400, True)
+    kinds, after = mended(api, history)
+    assert (kinds, after[0]["content"]) == (["drop_empty"], history[0]["content"][:1])
+    assert client.send(api, after) == (200, "")
+
+
+def test_an_image_of_nothing_is_refused_by_some() -> None:
+    history = [said("user", {"type": "input_image", "detail": "low"})]
+    assert [(p.rule, p.certainty) for p in check_messages("openai_responses", history)] == [
+        ("responses.media_source", "some")
+    ]
+
+
+def test_a_host_that_may_take_an_address_in_place_of_an_object_keeps_it() -> None:
+    """Mistral does."""
+    history = [said("user", {"type": "image_url", "image_url": "https://x/a.png"})]
+    found = check_messages("openai_chat", history, compatible=True)
+    assert [(p.rule, p.certainty) for p in found] == [("chat.media_source", "some")]
+    assert propose_repairs("openai_chat", history, compatible=True) == []
+
+
+def test_the_bytes_of_an_image_are_taken_out_of_a_data_url_before_their_type_is_set() -> None:
+    history = [said("user", TEXT, image("image/png", f"data:image/png;base64,{JPEG}"))]
+    kinds, after = mended("anthropic_messages", history)
+    assert kinds == ["set_content", "set_field"]
+    assert after[0]["content"][1] == image("image/jpeg", JPEG)
 
 
 def test_a_text_that_openai_may_take_as_a_file_is_written_out_by_a_thorough_repair_only() -> None:
@@ -365,6 +479,27 @@ def test_a_status_that_is_none_goes(status: Any, client: Client) -> None:
         ["drop_key"],
         [USER, call("a"), {**output("a"), "status": "completed"}],
     )
+    assert client.send("openai_responses", after) == (200, "")
+
+
+SUMMARY = {"type": "summary_text", "text": "Hm."}
+
+
+@pytest.mark.parametrize(
+    ("summary", "wanted"),
+    [
+        ("Hm.", [SUMMARY]),
+        (["Hm.", SUMMARY, 5, None, {"type": "summary_text"}], [SUMMARY, SUMMARY]),
+        ([{"type": "text", "text": "Hm."}], [SUMMARY]),
+        ([{"type": "summary_text", "text": ["Hm."]}], []),
+    ],
+)
+def test_summaries_of_reasoning_are_texts(summary: Any, wanted: list[Json], client: Client) -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": summary}
+    history = [USER, reasoning, {**call("a"), "id": "fc_1"}, output("a")]
+    assert client.send("openai_responses", history)[0] == 400
+    kinds, after = mended("openai_responses", history)
+    assert (kinds, after[1]["summary"]) == (["set_field"], wanted)
     assert client.send("openai_responses", after) == (200, "")
 
 

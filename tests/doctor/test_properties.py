@@ -44,6 +44,9 @@ NOT_MENDED = frozenset(
         "chat.parts",
         "responses.parts",
         "anthropic.block",
+        "chat.media_source",  # nobody knows what is to be shown
+        "responses.media_source",
+        "anthropic.media_source",
         "converse.messages",
         "converse.role",
         "converse.block",

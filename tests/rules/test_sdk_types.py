@@ -20,15 +20,20 @@ from typing_extensions import NotRequired, Required, get_type_hints
 
 from lutumpy.rules.anthropic import blocks as anthropic_blocks
 from lutumpy.rules.anthropic import messages as anthropic
+from lutumpy.rules.anthropic import parts as anthropic_parts
 from lutumpy.rules.anthropic import requests as anthropic_requests
 from lutumpy.rules.anthropic import tools as anthropic_tools
 from lutumpy.rules.openai.chat import messages as chat
+from lutumpy.rules.openai.chat import parts as chat_parts
 from lutumpy.rules.openai.chat import tools as chat_tools
+from lutumpy.rules.openai.parts import IMAGE_DETAILS
 from lutumpy.rules.openai.responses import items as responses
 from lutumpy.rules.openai.responses import kinds as responses_kinds
+from lutumpy.rules.openai.responses import parts as responses_parts
 from lutumpy.rules.openai.responses import requests as responses_requests
 from lutumpy.rules.openai.responses import tools as tools_of_responses
 
+PART = "ChatCompletionContentPartParam"
 WRAPPERS: tuple[Any, ...] = (Required, NotRequired, Annotated)
 UNIONS: tuple[Any, ...] = (Union, getattr(types, "UnionType", Union))
 HEADERS = {"betas", "user_profile_id", "workspace_id"}
@@ -322,3 +327,46 @@ def test_a_field_that_a_table_lacks_is_named() -> None:
     )
     with pytest.raises(AssertionError, match="moved"):
         lacking(chat.PARAMETERS, [])
+
+
+# ---------------------------------------------- parts that a program writes for one API alone
+
+
+def fields_of_parts(table: Any, kind: str) -> set[str]:
+    required, optional = table[kind]
+    return {"type", *required, *optional}
+
+
+@pytest.mark.parametrize("kind", sorted(chat_parts.FIELDS))
+def test_a_part_of_chat_may_have_every_field(kind: str) -> None:
+    sent = sdk_type("openai.types.chat.chat_completion_content_part_param:" + PART)
+    owners = tagged("type", sent)[kind]
+    assert lacking(fields_of_parts(chat_parts.FIELDS, kind), keys(*owners)) == []
+
+
+def test_an_image_of_chat_may_be_looked_at_as_closely_as_the_sdk_lets_one() -> None:
+    image = field(sdk_type("openai.types.chat:ChatCompletionContentPartImageParam"), "image_url")
+    assert lacking(IMAGE_DETAILS, values(field(image, "detail"))) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["ResponseInputContentParam", "ResponseFunctionCallOutputItemParam"]
+)
+@pytest.mark.parametrize("kind", sorted(responses_parts.FIELDS))
+def test_a_part_of_responses_may_have_every_field(kind: str, name: str) -> None:
+    owners = tagged("type", sdk_type(f"openai.types.responses:{name}"))[kind]
+    assert lacking(fields_of_parts(responses_parts.FIELDS, kind), keys(*owners)) == []
+    if kind == "input_image":
+        assert lacking(IMAGE_DETAILS, values(field(Union[tuple(owners)], "detail"))) == []
+
+
+@MESSAGES
+@pytest.mark.parametrize("kind", sorted(anthropic_parts.FIELDS))
+def test_a_block_of_messages_may_have_every_field(kind: str, path: str) -> None:
+    messages = objects(field(sdk_type(path), "messages"))
+    blocks = tagged("type", *[fields(each)["content"] for each in messages])
+    results = tagged("type", *[fields(each)["content"] for each in blocks["tool_result"]])
+    owners = [*blocks.get(kind, ()), *results.get(kind, ())]
+    written = [each for each in owners if not is_model(each)]
+    known = {"cache_control", *fields_of_parts(anthropic_parts.FIELDS, kind)}
+    assert lacking(known, keys(*written)) == []

@@ -7,13 +7,20 @@ from typing import Any, Literal
 
 from lutumpy.doctor.anthropic.paths import block_path
 from lutumpy.doctor.editor import Editor, Path
-from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
-from lutumpy.doctor.pieces import Media, Piece, non_empty_text
+from lutumpy.doctor.media import (
+    TAKEN_FROM_DATA_URL,
+    WRITTEN_AS_TEXT,
+    base64_of_data_url,
+    decode_text_file,
+)
+from lutumpy.doctor.mending import drop_key
+from lutumpy.doctor.pieces import Media, Piece, non_empty_text, type_of
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
+from lutumpy.rules.anthropic.media import SOURCES
 from lutumpy.rules.media import PDF, PLAIN, image_type, plain_type, type_of_bytes
 
-__all__ = ["mend_media_type", "read_source", "write_source"]
+__all__ = ["mend_media_type", "mend_source", "read_source", "write_source"]
 
 # The beginning of every PDF, `%PDF-`, in base64.
 _PDF_BEGINS = "JVBERi0"
@@ -75,7 +82,10 @@ def mend_media_type(editor: Editor, problem: Problem) -> None:
         actual = PDF
     if actual is not None:
         editor.put((*path, "media_type"), actual)
-        reason = "The API doesn't know this media type; it is set to what the name or bytes show."
+        reason = (
+            "The media type must be one that the API knows, and that of the bytes; "
+            "it is set to what they or its name show."
+        )
         editor.done("set_field", problem, reason)
         return
     text = decode_text_file(named, data)
@@ -83,3 +93,17 @@ def mend_media_type(editor: Editor, problem: Problem) -> None:
         editor.expect((*path, "type"))
         editor.put(path, {"type": "text", "media_type": PLAIN, "data": text})
         editor.done("set_content", problem, WRITTEN_AS_TEXT)
+
+
+def mend_source(editor: Editor, problem: Problem) -> None:
+    """Bytes in a data URL: the base64 in it. Keys that no source of this type has go."""
+    path: Path = (*block_path(problem), "source")
+    source = editor.get(path)
+    if not isinstance(source, dict):
+        return
+    data, members = base64_of_data_url(source.get("data")), SOURCES.get(type_of(source))
+    if data is not None:
+        editor.put((*path, "data"), data)
+        editor.done("set_content", problem, TAKEN_FROM_DATA_URL)
+    elif members is not None:
+        drop_key(editor, problem, frozenset(("type", *members)), path)

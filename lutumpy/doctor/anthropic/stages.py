@@ -24,7 +24,7 @@ from lutumpy.doctor.anthropic.blocks import (
 )
 from lutumpy.doctor.anthropic.cache_marks import mend_cache_marks
 from lutumpy.doctor.anthropic.calls import CALLS
-from lutumpy.doctor.anthropic.media import mend_media_type
+from lutumpy.doctor.anthropic.media import mend_media_type, mend_source
 from lutumpy.doctor.anthropic.messages import (
     cut_white_space,
     drop_empty_user,
@@ -144,7 +144,8 @@ _MENDINGS: Mapping[str, Mending] = {
         _CONVERT,
         one_by_one("blocks", mend_block),
         repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning"),
-        left="blocks of an unknown type: the program has to express them in another way",
+        left="blocks of an unknown type, or that name nothing: "
+        "the program has to express them in another way",
     ),
     "anthropic.block_keys": Mending(
         one_by_one("block fields", drop_unknown_keys), repairs=("drop_key",)
@@ -156,6 +157,11 @@ _MENDINGS: Mapping[str, Mending] = {
     "anthropic.tool_use_id": CALLS.refused_id,
     "anthropic.tool_use_name": Mending(
         one_by_one("call fields", mend_name), repairs=("rename_tool",)
+    ),
+    "anthropic.media_source": Mending(
+        one_by_one("block fields", mend_source),
+        repairs=("set_content", "drop_key"),
+        left="nobody knows what is to be shown",
     ),
     "anthropic.image_type": Mending(
         one_by_one("media", mend_media_type),

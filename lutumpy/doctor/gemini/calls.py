@@ -8,10 +8,11 @@ from typing import Any
 from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.gemini.matching import Conversation
+from lutumpy.doctor.media import TAKEN_FROM_DATA_URL, base64_of_data_url
 from lutumpy.doctor.wording import as_object
 from lutumpy.errors import Problem
 from lutumpy.rules.gemini.fields import field, key_of
-from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE, is_base64
+from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 from lutumpy.rules.media import type_of_bytes
 from lutumpy.rules.problem import text
 
@@ -95,13 +96,11 @@ def mend_result_parts(editor: Editor, problem: Problem) -> None:
 
 def mend_media(editor: Editor, problem: Problem) -> None:
     """Bytes in a data URL: the base64 in it."""
-    value = editor.get(problem.path)
-    head, comma, data = value.partition(",") if isinstance(value, str) else ("", "", "")
-    if not comma or not head.endswith(";base64") or not is_base64(data):
+    data = base64_of_data_url(editor.get(problem.path))
+    if data is None:
         return
     editor.put(problem.path, data)
-    reason = "The bytes stand in a data URL; the API takes the base64 alone."
-    editor.done("set_content", problem, reason)
+    editor.done("set_content", problem, TAKEN_FROM_DATA_URL)
 
 
 def mend_media_type(editor: Editor, problem: Problem) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
 from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
+from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.pieces import Media, Piece, non_empty_text
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
@@ -18,7 +19,9 @@ from lutumpy.rules.media import PDF, data_type, image_type, type_of_bytes
 
 __all__ = [
     "mend_chat_media",
+    "mend_chat_source",
     "mend_responses_media",
+    "mend_responses_source",
     "read_audio",
     "read_file",
     "read_image",
@@ -66,6 +69,50 @@ def write_audio(media: Media) -> Json | None:
 
 
 # ------------------------------------------------------------------ mending
+
+
+def mend_chat_source(editor: Editor, problem: Problem) -> None:
+    """An address without the object around it; an image without its bytes, or without `data:`."""
+    path = (*problem.path[:3], "image_url")
+    image = editor.get(path)
+    if isinstance(image, str):
+        editor.put(path, {"url": image})
+        reason = "Chat Completions takes an object with the address of an image; it gets one."
+        editor.done("set_content", problem, reason)
+    elif isinstance(image, dict):
+        _mend_address(editor, problem, (*path, "url"))
+
+
+def mend_responses_source(editor: Editor, problem: Problem) -> None:
+    """An object around an address; an image without its bytes, or without `data:`."""
+    path = (*problem.path[:3], "image_url")
+    image = editor.get(path)
+    if not isinstance(image, dict):
+        _mend_address(editor, problem, path)
+        return
+    url, detail = non_empty_text(image.get("url")), non_empty_text(image.get("detail"))
+    if url is None:
+        return
+    editor.expect(path)
+    editor.put(path, url)
+    if detail is not None and editor.get((*path[:3], "detail")) is None:
+        editor.put((*path[:3], "detail"), detail)
+    reason = "Responses takes the address of an image itself, without an object around it."
+    editor.done("set_content", problem, reason)
+
+
+def _mend_address(editor: Editor, problem: Problem, path: Path) -> None:
+    url = editor.get(path)
+    if not isinstance(url, str):
+        return
+    shown = type_of_bytes(url)
+    if shown is not None:
+        editor.put(path, f"data:{shown};base64,{url}")
+        reason = f"These are the bytes of {shown}, which the API takes in a data URL."
+        editor.done("set_content", problem, reason)
+    elif data_type(url) is not None and not url.partition(",")[2]:
+        reason = "The image has no bytes, which the API refuses; it is left out."
+        drop_entry(editor, path[:3], problem, "drop_empty", reason)
 
 
 def mend_chat_media(editor: Editor, problem: Problem) -> None:

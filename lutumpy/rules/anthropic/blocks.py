@@ -1,4 +1,4 @@
-"""The shapes of content blocks of Messages, and the words in which the API refuses others."""
+"""The shapes of content blocks of Messages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lutumpy.rules.anthropic.limits import (
     SERVER_CALL_ID_PATTERN,
 )
 from lutumpy.rules.anthropic.media import check_source
+from lutumpy.rules.anthropic.wording import check_keys, shape, wrong_tag
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, items, text
 
 __all__ = [
@@ -20,9 +21,6 @@ __all__ = [
     "CLOSED_BLOCKS",
     "RESULT_TYPES",
     "check_block",
-    "check_keys",
-    "shape",
-    "wrong_tag",
 ]
 
 # The kinds of block in the order in which the API lists them when it refuses another [recorded].
@@ -47,36 +45,11 @@ CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
     "thinking": frozenset({"type", "thinking", "signature"}),
     "redacted_thinking": frozenset({"type", "data"}),
 }
-
-
-def shape(
-    rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any
-) -> Problem:
-    """A problem whose message starts with its position, as the API's validation words it."""
-    return Problem(rule, where, f"{where}: {message}" if where else message, certainty, **more)
-
-
-def wrong_tag(value: Any, expected: Sequence[str]) -> str:
-    tags = ", ".join(f"'{tag}'" for tag in expected)
-    if value is None:
-        return "Unable to extract tag using discriminator 'type'"
-    return f"Input tag '{value}' found using 'type' does not match any of the expected tags: {tags}"
-
-
-def check_keys(
-    rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]
-) -> list[Problem]:
-    if value.keys() <= known:
-        return []
-    found: list[Problem] = []
-    for key in value:
-        if key not in known:
-            # A key that would read as several steps is named in the message only.
-            position = f"{where}.{key}" if isinstance(key, str) and key.isidentifier() else where
-            found.append(
-                Problem(rule, position, f"{where}.{key}: Extra inputs are not permitted", "refused")
-            )
-    return found
+# Blocks that a program writes, and the texts that they can't do without [API description].
+_NAMING: Mapping[str, tuple[str, ...]] = {
+    "container_upload": ("file_id",),
+    "tool_reference": ("tool_name",),
+}
 
 
 def check_block(where: str, block: Any, types: Sequence[str], root: str) -> list[Problem]:
@@ -108,6 +81,8 @@ def check_block(where: str, block: Any, types: Sequence[str], root: str) -> list
         found += check_source("anthropic.document_type", "anthropic.document_size", inner, block)
     elif kind == "redacted_thinking":
         found += _check_strings("anthropic.thinking_block", inner, block, ("data",))
+    elif kind in _NAMING:
+        found += _check_strings("anthropic.block", inner, block, _NAMING[kind])
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
         found += check_keys("anthropic.block_keys", inner, block, known)

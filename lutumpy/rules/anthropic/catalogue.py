@@ -42,7 +42,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule("anthropic.content", "Content is a text or a list of blocks", ("refused",)),
-    Rule("anthropic.block", "Blocks are objects of a known type", ("refused",), vendor_only=True),
+    Rule(
+        "anthropic.block",
+        "Blocks are objects of a known type, with what that type can't do without",
+        ("refused",),
+        vendor_only=True,
+    ),
     Rule(
         "anthropic.block_keys",
         "Text, calls, results and reasoning have only keys that the API knows",
@@ -63,8 +68,15 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "anthropic.media_source",
+        "What an image or a document shows is in its source: as base64, as a text, at an address, "
+        "or as a file",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
         "anthropic.image_type",
-        "An image is JPEG, PNG, GIF or WebP, and its media type says which",
+        "An image is JPEG, PNG, GIF or WebP, and its media type is that of its bytes",
         ("refused",),
         vendor_only=True,
     ),

@@ -28,6 +28,7 @@ from typing import Any
 from lutumpy.rules.anthropic.models import CLEAR_AT, EFFORT_UPDATES, INLINE_TOOLS, TOOL_CHANGES
 from lutumpy.rules.anthropic.server_tools import SERVER_USES
 from lutumpy.rules.anthropic.tools import check_tool
+from lutumpy.rules.anthropic.wording import shape
 from lutumpy.rules.problem import Problem, is_array, items, mapping, text
 
 __all__ = ["CHANGES", "check_changes", "check_system_message", "defined_tools", "needed_betas"]
@@ -58,10 +59,6 @@ def check_system_message(where: str, message: Mapping[str, Any]) -> list[Problem
     return found
 
 
-def _shape(rule: str, where: str, message: str) -> Problem:
-    return Problem(rule, where, f"{where}: {message}", "refused")
-
-
 def _list_words(words: Collection[str]) -> str:
     quoted = [f"'{word}'" for word in words]
     return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
@@ -73,7 +70,7 @@ def _check_clear_at(where: str, message: Mapping[str, Any]) -> list[Problem]:
     if value is None:
         return []
     if value not in CLEARED_AT:
-        return [_shape("anthropic.clear_at", at, f"Input should be {_list_words(CLEARED_AT)}")]
+        return [shape("anthropic.clear_at", at, f"Input should be {_list_words(CLEARED_AT)}")]
     if value == "never":
         return []
     found: list[Problem] = []
@@ -82,10 +79,10 @@ def _check_clear_at(where: str, message: Mapping[str, Any]) -> list[Problem]:
         at = f"{where}.content.{index}"
         if kind != "text":
             words = f"a message with `clear_at` can hold only `text` blocks, not `{kind}`"
-            found.append(_shape("anthropic.clear_at", at, words))
+            found.append(shape("anthropic.clear_at", at, words))
         elif isinstance(block, Mapping) and block.get("cache_control") is not None:
             words = "a message with `clear_at` can't have `cache_control`"
-            found.append(_shape("anthropic.clear_at", f"{at}.text.cache_control", words))
+            found.append(shape("anthropic.clear_at", f"{at}.text.cache_control", words))
     return found
 
 
@@ -97,59 +94,59 @@ def _check_output_config(where: str, message: Mapping[str, Any]) -> list[Problem
         # A message that lacks its content otherwise is reported as such.
         return []
     if not isinstance(config, Mapping):
-        return [_shape(rule, at, "Input should be an object")]
+        return [shape(rule, at, "Input should be an object")]
     found = [
-        _shape(rule, f"{at}.{key}", "Extra inputs are not permitted")
+        shape(rule, f"{at}.{key}", "Extra inputs are not permitted")
         for key in config
         if key != "effort"
     ]
     effort = config.get("effort")
     if effort is not None and effort not in EFFORTS:
-        found.append(_shape(rule, f"{at}.effort", f"Input should be {_list_words(EFFORTS)}"))
+        found.append(shape(rule, f"{at}.effort", f"Input should be {_list_words(EFFORTS)}"))
     elif effort is None and not has_content and not found:
         words = "a `system` message needs `content`, or a field of `output_config`"
-        found.append(_shape(rule, where, words))
+        found.append(shape(rule, where, words))
     return found
 
 
 def _check_change(where: str, block: Mapping[str, Any]) -> list[Problem]:
     rule = "anthropic.tool_change"
     found = [
-        _shape(rule, f"{where}.{key}", "Extra inputs are not permitted")
+        shape(rule, f"{where}.{key}", "Extra inputs are not permitted")
         for key in block
         if key not in CHANGE_KEYS
     ]
     tool, at = block.get("tool"), f"{where}.tool"
     if tool is None:
-        return [*found, _shape(rule, at, "Field required")]
+        return [*found, shape(rule, at, "Field required")]
     if not isinstance(tool, Mapping):
-        return [*found, _shape(rule, at, "Input should be an object")]
+        return [*found, shape(rule, at, "Input should be an object")]
     kind = tool.get("type")
     is_addition = block.get("type") == "tool_addition"
     expected = [*REFERENCES, DEFINITION] if is_addition else [*REFERENCES]
     if kind is None:
-        return [*found, _shape(rule, at, "Unable to extract tag using discriminator 'type'")]
+        return [*found, shape(rule, at, "Unable to extract tag using discriminator 'type'")]
     if kind not in expected:
         tags = ", ".join([f"'{tag}'" for tag in expected])
         words = (
             f"Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
         )
-        return [*found, _shape(rule, at, words)]
+        return [*found, shape(rule, at, words)]
     at = f"{at}.{kind}"
     wanted = ("definition",) if kind == DEFINITION else REFERENCES[kind]
     found += [
-        _shape(rule, f"{at}.{key}", "Extra inputs are not permitted")
+        shape(rule, f"{at}.{key}", "Extra inputs are not permitted")
         for key in tool
         if key not in ("type", *wanted)
     ]
     for key in wanted:
         value = tool.get(key)
         if value is None:
-            found.append(_shape(rule, f"{at}.{key}", "Field required"))
+            found.append(shape(rule, f"{at}.{key}", "Field required"))
         elif key == "definition":
             found += check_tool(f"{at}.definition", value)
         elif not isinstance(value, str):
-            found.append(_shape(rule, f"{at}.{key}", "Input should be a valid string"))
+            found.append(shape(rule, f"{at}.{key}", "Input should be a valid string"))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
-from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block, check_keys, shape, wrong_tag
+from lutumpy.rules.anthropic.blocks import BLOCK_TYPES, check_block
 from lutumpy.rules.anthropic.catalogue import is_vendor_only
 from lutumpy.rules.anthropic.changes import (
     check_changes,
@@ -23,6 +23,7 @@ from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
 from lutumpy.rules.anthropic.tools import check_deferred, check_tool_choice, check_tools
+from lutumpy.rules.anthropic.wording import check_keys, shape, wrong_tag
 from lutumpy.rules.declared import declared_names, undeclared
 from lutumpy.rules.encoding import check_encoding
 from lutumpy.rules.hosts import for_compatible_host

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.rules.anthropic.blocks import RESULT_TYPES, check_block, shape
+from lutumpy.rules.anthropic.blocks import RESULT_TYPES, check_block
 from lutumpy.rules.anthropic.limits import MAX_TITLE, REFERENCE
+from lutumpy.rules.anthropic.wording import shape
 from lutumpy.rules.part_fields import (
     Holds,
     find_misfit,
@@ -23,7 +24,7 @@ from lutumpy.rules.part_fields import (
 from lutumpy.rules.problem import Problem
 from lutumpy.rules.shape import PartPlace
 
-__all__ = ["check_part"]
+__all__ = ["FIELDS", "check_part"]
 
 _MESSAGE_TYPES = ("container_upload", "document", "image", "search_result", "text")
 _WORDS = {
@@ -47,9 +48,9 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
 def _check_fields(block: Mapping[str, Any]) -> list[Problem]:
     kind = str(block["type"])
-    if kind not in _FIELDS:
+    if kind not in FIELDS:
         return []
-    required, optional = _FIELDS[kind]
+    required, optional = FIELDS[kind]
     misfit = find_misfit(block, required, {**optional, "cache_control": _holds_mark})
     if misfit is None:
         return []
@@ -102,6 +103,17 @@ def _holds_title(value: Any) -> bool:
     return value is None or (holds_text(value) and len(value) <= MAX_TITLE)
 
 
+def _holds_transformations(value: Any) -> bool:
+    # What the server does with an image that is too large for the model [the SDK's
+    # `ImageTransformationsParam`].
+    choices: Holds = ("downsize", "error").__contains__
+    return value is None or (
+        isinstance(value, Mapping)
+        and "type" not in value
+        and find_misfit(value, {}, {"oversized_image": choices}) is None
+    )
+
+
 def _holds_null(value: Any) -> bool:
     return value is None
 
@@ -122,10 +134,13 @@ _DOCUMENTS: Mapping[str, Mapping[str, Holds]] = {
     "text": {"media_type": holds_text, "data": holds_text},
     "content": {"content": _holds_content},
 }
-_FIELDS: Mapping[str, tuple[Mapping[str, Holds], Mapping[str, Holds]]] = {
+FIELDS: Mapping[str, tuple[Mapping[str, Holds], Mapping[str, Holds]]] = {
     # Required fields, and optional ones beside `cache_control`. Citations of a text are Claude's.
     "text": ({"text": holds_text}, {"citations": _holds_null}),
-    "image": ({"source": lambda value: _holds_source(value, _FILES)}, {}),
+    "image": (
+        {"source": lambda value: _holds_source(value, _FILES)},
+        {"transformations": _holds_transformations},
+    ),
     "document": (
         {"source": lambda value: _holds_source(value, _DOCUMENTS)},
         {

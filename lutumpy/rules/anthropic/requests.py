@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.anthropic.wording import shape
 from lutumpy.rules.problem import Problem, items, mapping
 
 # The words of these refusals are made up after the API's manner: none was recorded yet.
@@ -39,10 +40,6 @@ def check_requested(body: Mapping[str, Any]) -> list[Problem]:
     return _check_thread(body) + _check_compaction(body) + _check_billing(body)
 
 
-def _shape(rule: str, where: str, message: str) -> Problem:
-    return Problem(rule, where, f"{where}: {message}", "refused")
-
-
 def _list_choices(values: tuple[str, ...]) -> str:
     quoted = [f"'{value}'" for value in values]
     return "Input should be " + " or ".join(
@@ -53,18 +50,18 @@ def _list_choices(values: tuple[str, ...]) -> str:
 def _check_type(rule: str, where: str, value: Any, kinds: tuple[str, ...]) -> list[Problem]:
     """An object whose `type` is one of a few."""
     if not isinstance(value, Mapping):
-        return [_shape(rule, where, "Input should be an object")]
+        return [shape(rule, where, "Input should be an object")]
     kind = value.get("type")
     if kind is None:
-        return [_shape(rule, f"{where}.type", "Field required")]
-    return [] if kind in kinds else [_shape(rule, f"{where}.type", _list_choices(kinds))]
+        return [shape(rule, f"{where}.type", "Field required")]
+    return [] if kind in kinds else [shape(rule, f"{where}.type", _list_choices(kinds))]
 
 
 def _check_keys(
     rule: str, where: str, value: Mapping[str, Any], known: frozenset[str]
 ) -> list[Problem]:
     return [
-        _shape(rule, f"{where}.{key}", "Extra inputs are not permitted")
+        shape(rule, f"{where}.{key}", "Extra inputs are not permitted")
         for key in value
         if key not in known
     ]
@@ -86,9 +83,9 @@ def _check_thread(body: Mapping[str, Any]) -> list[Problem]:
     where = f"{where}.previous_message_id"
     previous = thread.get("previous_message_id")
     if previous is None:
-        found.append(_shape(rule, where, "Field required"))
+        found.append(shape(rule, where, "Field required"))
     elif not isinstance(previous, str):
-        found.append(_shape(rule, where, "Input should be a valid string"))
+        found.append(shape(rule, where, "Input should be a valid string"))
     for key in FIXED_BY_THREAD:
         if body.get(key) is not None:
             message = (
@@ -110,7 +107,7 @@ def _check_compaction(body: Mapping[str, Any]) -> list[Problem]:
     found = _check_keys(rule, "compaction", compaction, COMPACTION_KEYS)
     instructions = compaction.get("instructions")
     if instructions is not None and not isinstance(instructions, str):
-        found.append(_shape(rule, "compaction.instructions", "Input should be a valid string"))
+        found.append(shape(rule, "compaction.instructions", "Input should be a valid string"))
     clashing = [key for key in NOT_WITH_COMPACTION if body.get(key) is not None]
     output, choice = mapping(body.get("output_config")), mapping(body.get("tool_choice"))
     if output is not None and output.get("format") is not None:
@@ -136,7 +133,7 @@ def _check_billing(body: Mapping[str, Any]) -> list[Problem]:
     found = _check_keys(rule, "billing_policy", policy, BILLING_KEYS)
     bill_to = policy.get("bill_to")
     if bill_to is not None and bill_to not in BILL_TO:
-        found.append(_shape(rule, "billing_policy.bill_to", _list_choices(BILL_TO)))
+        found.append(shape(rule, "billing_policy.bill_to", _list_choices(BILL_TO)))
     return found
 
 

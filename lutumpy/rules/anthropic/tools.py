@@ -18,6 +18,7 @@ from lutumpy.rules.anthropic.limits import (
     TOO_MANY_UNIONS_IN_ONE,
 )
 from lutumpy.rules.anthropic.tool_features import check_choice_of_callers, check_features
+from lutumpy.rules.anthropic.wording import shape
 from lutumpy.rules.problem import Certainty, Problem, is_array, is_number, items, mapping, text
 from lutumpy.rules.schema_walk import resolve, type_names, walk
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts
@@ -66,7 +67,7 @@ def check_tools(tools: Any) -> list[Problem]:
     if tools is None:
         return []
     if not is_array(tools):
-        return [_shape("anthropic.tools", "tools", "Input should be a valid array")]
+        return [shape("anthropic.tools", "tools", "Input should be a valid array")]
     found: list[Problem] = []
     for index, tool in enumerate(tools):
         found += check_tool(f"tools.{index}", tool)
@@ -97,15 +98,9 @@ def _count_names(names: list[str]) -> list[tuple[str, int]]:
     return list(counts.items())
 
 
-def _shape(
-    rule: str, where: str, message: str, certainty: Certainty = "refused", **more: Any
-) -> Problem:
-    return Problem(rule, where, f"{where}: {message}", certainty, **more)
-
-
 def check_tool(where: str, tool: Any) -> list[Problem]:
     if not isinstance(tool, Mapping):
-        return [_shape("anthropic.tools", where, "Input should be an object")]
+        return [shape("anthropic.tools", where, "Input should be an object")]
     kind = tool.get("type")
     if kind is not None and kind != "custom":
         if isinstance(kind, str) and (kind in UNDATED_TYPES or _SERVER_TYPE.match(kind)):
@@ -115,21 +110,19 @@ def check_tool(where: str, tool: Any) -> list[Problem]:
         message = (
             f"Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
         )
-        return [_shape("anthropic.tool_type", where, message)]
+        return [shape("anthropic.tool_type", where, message)]
     where = f"{where}.custom"
     found = _check_name(f"{where}.name", tool.get("name"))
     description = tool.get("description")
     if "description" in tool and not isinstance(description, str):
         found.append(
-            _shape("anthropic.tools", f"{where}.description", "Input should be a valid string")
+            shape("anthropic.tools", f"{where}.description", "Input should be a valid string")
         )
     found += _check_input_schema(f"{where}.input_schema", tool)
     if "strict" in tool and not isinstance(tool["strict"], bool):
-        found.append(
-            _shape("anthropic.tools", f"{where}.strict", "Input should be a valid boolean")
-        )
+        found.append(shape("anthropic.tools", f"{where}.strict", "Input should be a valid boolean"))
     found += [
-        _shape("anthropic.tool_keys", f"{where}.{key}", "Extra inputs are not permitted")
+        shape("anthropic.tool_keys", f"{where}.{key}", "Extra inputs are not permitted")
         for key in tool
         if key not in KEYS
     ]
@@ -143,19 +136,17 @@ def check_tool(where: str, tool: Any) -> list[Problem]:
 def _check_name(where: str, value: Any) -> list[Problem]:
     rule = "anthropic.tool_name"
     if value is None:
-        return [_shape(rule, where, "Field required")]
+        return [shape(rule, where, "Field required")]
     if not isinstance(value, str):
-        return [_shape(rule, where, "Input should be a valid string")]
+        return [shape(rule, where, "Input should be a valid string")]
     if not value:
-        return [_shape(rule, where, "String should have at least 1 character")]
+        return [shape(rule, where, "String should have at least 1 character")]
     if len(value) > MAX_NAME:
         return [
-            _shape(rule, where, f"String should have at most {MAX_NAME} characters", tools=(value,))
+            shape(rule, where, f"String should have at most {MAX_NAME} characters", tools=(value,))
         ]
     if not NAME.match(value):
-        return [
-            _shape(rule, where, f"String should match pattern '{NAME_PATTERN}'", tools=(value,))
-        ]
+        return [shape(rule, where, f"String should match pattern '{NAME_PATTERN}'", tools=(value,))]
     return []
 
 
@@ -164,18 +155,18 @@ def _check_input_schema(where: str, tool: Mapping[str, Any]) -> list[Problem]:
     rule = "anthropic.schema_root"
     schema = tool.get("input_schema")
     if schema is None:
-        return [_shape(rule, where, "Field required")]
+        return [shape(rule, where, "Field required")]
     if isinstance(schema, bool):
-        return [_shape(rule, where, "Input does not match the expected shape.")]
+        return [shape(rule, where, "Input does not match the expected shape.")]
     if not isinstance(schema, Mapping):
-        return [_shape(rule, where, "Input should be an object")]
+        return [shape(rule, where, "Input should be an object")]
     if schema.get("type") is None:
-        return [_shape(rule, f"{where}.type", "Field required")]
+        return [shape(rule, f"{where}.type", "Field required")]
     if schema.get("type") != "object":
-        return [_shape(rule, f"{where}.type", "Input should be 'object'")]
+        return [shape(rule, f"{where}.type", "Input should be 'object'")]
     if any(key in schema for key in ("oneOf", "allOf", "anyOf")):
         return [
-            _shape(
+            shape(
                 rule, where, "input_schema does not support oneOf, allOf, or anyOf at the top level"
             )
         ]
@@ -353,25 +344,25 @@ def check_tool_choice(
         return []
     rule = "anthropic.tool_choice"
     if not isinstance(choice, Mapping):
-        return [_shape(rule, "tool_choice", "Input should be an object")]
+        return [shape(rule, "tool_choice", "Input should be an object")]
     kind = choice.get("type")
     if kind is None:
-        return [_shape(rule, "tool_choice", "Unable to extract tag using discriminator 'type'")]
+        return [shape(rule, "tool_choice", "Unable to extract tag using discriminator 'type'")]
     if kind not in CHOICES:
         tags = ", ".join(f"'{tag}'" for tag in CHOICES)
         message = (
             f"Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
         )
-        return [_shape(rule, "tool_choice", message)]
+        return [shape(rule, "tool_choice", message)]
     found = [
-        _shape(rule, f"tool_choice.{kind}.{key}", "Extra inputs are not permitted")
+        shape(rule, f"tool_choice.{kind}.{key}", "Extra inputs are not permitted")
         for key in choice
         if key not in CHOICE_KEYS[kind]
     ]
     parallel = choice.get("disable_parallel_tool_use")
     if parallel is not None and not isinstance(parallel, bool):
         where = f"tool_choice.{kind}.disable_parallel_tool_use"
-        found.append(_shape(rule, where, "Input should be a valid boolean"))
+        found.append(shape(rule, where, "Input should be a valid boolean"))
     has_tools = bool(items(body.get("tools"))) or bool(items(body.get("mcp_servers")))
     if not has_tools and not held:
         certainty: Certainty = "some" if kind == "none" else "refused"
@@ -381,7 +372,7 @@ def check_tool_choice(
         )
     name = choice.get("name")
     if kind == "tool" and name is None:
-        found.append(_shape(rule, "tool_choice.tool.name", "Field required"))
+        found.append(shape(rule, "tool_choice.tool.name", "Field required"))
     elif kind == "tool" and has_tools and not _is_provided(body, name):
         shown = (name,) if isinstance(name, str) else ()
         message = f"Tool '{name}' not found in provided tools"

@@ -38,6 +38,8 @@ MAX_TEXT_PART = 10_485_760
 number for Chat Completions; it is taken to accept no more."""
 MAX_IMAGE_URL = 20_971_520
 """Characters of an image's URL; a data URL counts with its data [API description]."""
+MAX_FILE_ID = 64
+"""Characters of the id of a file, on Responses [reported: BerriAI/litellm#24797]."""
 MAX_FILE_DATA = 73_400_320
 """Characters of a file's data URL [API description]."""
 

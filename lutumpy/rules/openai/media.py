@@ -11,14 +11,20 @@ litellm#6120, gptpdf#6, opencode#5704).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lutumpy.rules.media import IMAGE_TYPES, data_type, image_type, is_sound_or_film, type_of_bytes
 from lutumpy.rules.openai.chat.limits import AUDIO_FORMATS
 from lutumpy.rules.openai.chat.limits import FILE_TYPES as CHAT_FILE_TYPES
-from lutumpy.rules.openai.limits import MAX_FILE_DATA, MAX_IMAGE_URL, MAX_TEXT_PART
+from lutumpy.rules.openai.limits import (
+    MAX_FILE_DATA,
+    MAX_FILE_ID,
+    MAX_IMAGE_URL,
+    MAX_TEXT_PART,
+)
 from lutumpy.rules.openai.responses.limits import FILE_TYPES as RESPONSES_FILE_TYPES
-from lutumpy.rules.openai.shapes import wrong_value
+from lutumpy.rules.openai.shapes import long_string, wrong_type, wrong_value
 from lutumpy.rules.problem import Certainty, Problem
 
 # The name of the media type and the first bytes of the data are in this many characters.
@@ -33,6 +39,38 @@ def takes_chat_file(media_type: str) -> bool:
 def takes_responses_file(media_type: str) -> bool:
     """Whether Responses takes a file of this (plain) media type."""
     return media_type.startswith("text/") or media_type in RESPONSES_FILE_TYPES
+
+
+def check_texts(
+    rule: str, where: str, holder: Mapping[str, Any], keys: Iterable[str]
+) -> list[Problem]:
+    """Names, ids and addresses are texts."""
+    for key in keys:
+        value, at = holder.get(key), f"{where}.{key}"
+        if value is not None and not isinstance(value, str):
+            return [wrong_type(rule, at, "a string", value)]
+        if key == "file_id" and value is not None and len(value) > MAX_FILE_ID:
+            certainty: Certainty = "some" if rule.startswith("chat.") else "refused"
+            return [long_string(rule, at, MAX_FILE_ID, len(value), certainty)]
+    return []
+
+
+def check_address(rule: str, where: str, url: str) -> list[Problem]:
+    """An image is at an address that OpenAI fetches, or in a data URL.
+
+    The words are those of both APIs [reported: Alibaba-NLP/OmniSearch#3, openai/codex#24169].
+    """
+    head, comma, data = url.partition(",")
+    is_data = head[:5].lower() == "data:"
+    if head[:4].lower() == "http" or (is_data and (data or not comma)):
+        return []
+    got = "empty base64-encoded bytes" if is_data else "a value without the 'data:' prefix"
+    subject = f"Invalid image URL: '{where}'" if rule.startswith("chat.") else f"Invalid '{where}'"
+    message = (
+        f"{subject}. Expected a base64-encoded data URL with an image MIME type "
+        f"(e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got {got}."
+    )
+    return [Problem(rule, where, message, "refused", param=where, code="invalid_value")]
 
 
 def check_image(kind_rule: str, length_rule: str, where: str, url: Any) -> list[Problem]:

@@ -12,7 +12,10 @@ from lutumpy.rules.openai.shapes import missing, unknown, wrong_type
 from lutumpy.rules.part_fields import Holds, find_misfit, holds_address, holds_base64
 from lutumpy.rules.problem import Problem
 
-__all__ = ["check_fields", "holds_breakpoint", "holds_data_url", "holds_image"]
+__all__ = ["IMAGE_DETAILS", "check_fields", "holds_breakpoint", "holds_data_url", "holds_image"]
+
+IMAGE_DETAILS = ("auto", "low", "high", "original")
+"""How closely a model may look at an image [both APIs' types in the SDK]."""
 
 
 def check_fields(

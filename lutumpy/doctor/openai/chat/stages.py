@@ -38,7 +38,7 @@ from lutumpy.doctor.openai.chat.messages import (
 )
 from lutumpy.doctor.openai.chat.pairing import mend_pairing
 from lutumpy.doctor.openai.chat.spelling import SPELLING
-from lutumpy.doctor.openai.media import mend_chat_media
+from lutumpy.doctor.openai.media import mend_chat_media, mend_chat_source
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
     CUTTING_IS_LEFT,
@@ -120,6 +120,11 @@ _MENDINGS: Mapping[str, Mending] = {
         left="the program has to choose another model, or transcribe the audio"
     ),
     "chat.audio_format": Mending(left="the program has to convert the audio"),
+    "chat.media_source": Mending(
+        one_by_one("contents", mend_chat_source),
+        repairs=("set_content", "drop_empty"),
+        left="nobody knows what is to be shown",
+    ),
     "chat.image_type": Mending(
         one_by_one("media", mend_chat_media),
         repairs=("set_content",),

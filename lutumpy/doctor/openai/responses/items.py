@@ -169,11 +169,13 @@ def _move_part_to_user(editor: Editor, problem: Problem, part: dict[str, Any]) -
 
 
 def mend_summary(editor: Editor, problem: Problem) -> None:
-    """The summary of reasoning, which must be a list."""
+    """The summary of reasoning, which must be a list of texts."""
     path = problem.path[:1]
     item = editor.get(path)
     summary = item.get("summary") if isinstance(item, dict) else None
-    new = [{"type": "summary_text", "text": summary}] if isinstance(summary, str) else []
+    parts = summary if isinstance(summary, list) else [summary]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    new = [{"type": "summary_text", "text": text} for text in texts if isinstance(text, str)]
     editor.expect_keys(path, "type", "id")
     editor.put((*path, "summary"), new)
     reason = "A reasoning item must have a list of summaries, which may be empty; it gets one."

@@ -17,7 +17,7 @@ from lutumpy.doctor.catalogue import (
 )
 from lutumpy.doctor.conversion import conversion_to
 from lutumpy.doctor.openai.arguments import cut_long_arguments, wrap_unreadable, write_as_text
-from lutumpy.doctor.openai.media import mend_responses_media
+from lutumpy.doctor.openai.media import mend_responses_media, mend_responses_source
 from lutumpy.doctor.openai.responses.approvals import mend_approvals
 from lutumpy.doctor.openai.responses.ids import mend_ids, mend_items, mend_repeats
 from lutumpy.doctor.openai.responses.items import (
@@ -144,6 +144,11 @@ _MENDINGS: Mapping[str, Mending] = {
         one_by_one("contents", mend_part),
         repairs=("drop_empty", "set_content", "convert_message", "drop_reasoning", "move_content"),
         left="parts of an unknown type: the program has to express them in another way",
+    ),
+    "responses.media_source": Mending(
+        one_by_one("contents", mend_responses_source),
+        repairs=("set_content", "drop_empty"),
+        left="nobody knows what is to be shown",
     ),
     "responses.image_type": Mending(
         one_by_one("media", mend_responses_media),

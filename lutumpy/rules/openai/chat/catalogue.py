@@ -60,6 +60,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule("chat.audio_format", "Audio is WAV or MP3", ("refused", "some"), vendor_only=True),
     Rule(
+        "chat.media_source",
+        "What an image or a file shows is at an address, in a data URL, or a file with an id",
+        ("refused", "some"),
+        vendor_only=True,
+    ),
+    Rule(
         "chat.image_type",
         "An image is JPEG, PNG, GIF or WebP, by its name or its bytes",
         ("refused", "some"),

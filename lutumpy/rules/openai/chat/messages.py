@@ -18,6 +18,7 @@ from lutumpy.rules.hosts import for_compatible_host
 from lutumpy.rules.openai import media
 from lutumpy.rules.openai.chat.catalogue import is_vendor_only
 from lutumpy.rules.openai.chat.limits import MAX_CALL_ID, MAX_CALLS
+from lutumpy.rules.openai.chat.media import check_shown_file, check_shown_image
 from lutumpy.rules.openai.chat.tools import check_model_limits, check_tool_choice, check_tools
 from lutumpy.rules.openai.limits import MAX_NAME
 from lutumpy.rules.openai.models import check_model_parameters
@@ -258,20 +259,11 @@ def _check_part_body(where: str, key: str, value: Any) -> list[Problem]:
     if key == "text":
         return media.check_text("chat.part_length", f"{where}.text", value)
     if key == "image_url":
-        # Hosts such as Mistral take the URL itself in place of an object.
-        url, url_at = value, f"{where}.image_url"
-        if is_object(value):
-            url, url_at = value.get("url"), f"{url_at}.url"
-        return media.check_image("chat.image_type", "chat.part_length", url_at, url)
-    if not is_object(value):
-        return []
-    if key == "input_audio":
+        return check_shown_image(f"{where}.image_url", value)
+    if key == "input_audio" and is_object(value):
         format_at = f"{where}.input_audio.format"
         return media.check_sound("chat.audio_format", format_at, value.get("format"))
-    data_at = f"{where}.file.file_data"
-    return media.check_file_data(
-        "chat.file_data", "chat.part_length", data_at, value.get("file_data")
-    )
+    return check_shown_file(f"{where}.file", value) if key == "file" else []
 
 
 def _check_calls(where: str, calls: Any) -> list[Problem]:

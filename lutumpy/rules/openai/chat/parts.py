@@ -12,23 +12,29 @@ from typing import Any
 
 from lutumpy.rules.openai.chat.limits import AUDIO_FORMATS
 from lutumpy.rules.openai.chat.messages import check_user_part
-from lutumpy.rules.openai.parts import check_fields, holds_breakpoint, holds_data_url, holds_image
+from lutumpy.rules.openai.parts import (
+    IMAGE_DETAILS,
+    check_fields,
+    holds_breakpoint,
+    holds_data_url,
+    holds_image,
+)
 from lutumpy.rules.part_fields import Holds, find_misfit, holds_base64, holds_text
 from lutumpy.rules.problem import Problem
 from lutumpy.rules.shape import PartPlace
 
-__all__ = ["check_part"]
+__all__ = ["FIELDS", "check_part"]
 
 _WHERE = "messages[0].content[0]"
 
 
 def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
     """What the API would say of such a part in a user's message, wherever it came from."""
-    return check_user_part(_WHERE, value) or check_fields("chat.parts", _WHERE, value, _FIELDS)
+    return check_user_part(_WHERE, value) or check_fields("chat.parts", _WHERE, value, FIELDS)
 
 
 def _holds_image(value: Any) -> bool:
-    details = {"detail": lambda detail: detail in ("auto", "low", "high")}
+    details = {"detail": lambda detail: detail in IMAGE_DETAILS}
     return (
         isinstance(value, Mapping)
         and "type" not in value
@@ -55,7 +61,7 @@ def _holds_file(value: Any) -> bool:
     return find_misfit(value, fields, {}) is None and "type" not in value
 
 
-_FIELDS: Mapping[str, tuple[Mapping[str, Holds], Mapping[str, Holds]]] = {
+FIELDS: Mapping[str, tuple[Mapping[str, Holds], Mapping[str, Holds]]] = {
     "text": ({"text": holds_text}, {"prompt_cache_breakpoint": holds_breakpoint}),
     "image_url": ({"image_url": _holds_image}, {"prompt_cache_breakpoint": holds_breakpoint}),
     "input_audio": ({"input_audio": _holds_sound}, {"prompt_cache_breakpoint": holds_breakpoint}),

@@ -68,6 +68,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "responses.media_source",
+        "What an image or a file shows is at an address, in a data URL, or a file with an id",
+        ("refused", "some"),
+        vendor_only=True,
+    ),
+    Rule(
         "responses.image_type",
         "An image is JPEG, PNG, GIF or WebP, by its name or its bytes",
         ("refused", "some"),
@@ -112,7 +118,7 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule(
         "responses.reasoning_summary",
-        "Reasoning has a list of summaries, which may be empty",
+        "Reasoning has a list of summaries, which are texts; it may be empty",
         ("refused", "some"),
         vendor_only=True,
     ),

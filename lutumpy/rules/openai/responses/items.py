@@ -27,6 +27,7 @@ from lutumpy.rules.openai.responses.limits import (
     MAX_ITEM_ID,
     MAX_OUTPUT,
 )
+from lutumpy.rules.openai.responses.media import check_shown_file, check_shown_image
 from lutumpy.rules.openai.responses.requests import COUNT_PARAMETERS, check_background
 from lutumpy.rules.openai.responses.sequence import check_sequence
 from lutumpy.rules.openai.responses.tools import check_deferred, check_tool_choice, check_tools
@@ -392,36 +393,33 @@ def _check_part(where: str, part: Any, *, is_assistant: bool) -> list[Problem]:
         return [missing("responses.parts", f"{where}.{key}")]
     if key is not None and not isinstance(part.get(key), str):
         return [wrong_type("responses.parts", f"{where}.{key}", "a string", part.get(key))]
-    if kind in ("input_image", "input_file"):
-        return _check_media(where, kind, part)
+    if kind == "input_image":
+        return check_shown_image(where, part)
+    if kind == "input_file":
+        return check_shown_file(where, part)
     if kind == "input_text":
         return media.check_text("responses.part_length", f"{where}.text", part["text"])
     return []
 
 
-def _check_media(where: str, kind: str, part: Mapping[str, Any]) -> list[Problem]:
-    """Images and files have a kind and a size that the API takes."""
-    if kind == "input_image":
-        url = part.get("image_url")
-        return media.check_image(
-            "responses.image_type", "responses.part_length", f"{where}.image_url", url
-        )
-    data, url = part.get("file_data"), part.get("file_url")
-    found = media.check_file_data(
-        "responses.file_data", "responses.part_length", f"{where}.file_data", data
-    )
-    # One problem for one file, even if it has both data and an address.
-    return found or media.check_file_url("responses.file_url", f"{where}.file_url", url)
-
-
 def _check_reasoning(where: str, item: Mapping[str, Any]) -> list[Problem]:
-    """`summary` is required, and may be empty."""
+    """`summary` is required, and may be empty; in it are texts [API description]."""
     rule, where = "responses.reasoning_summary", f"{where}.summary"
     summary = item.get("summary")
     if summary is None:
         return [missing(rule, where)]
     if not is_array(summary):
         return [wrong_type(rule, where, "an array of objects", summary)]
+    for index, part in enumerate(summary):
+        at = f"{where}[{index}]"
+        if not isinstance(part, Mapping):
+            return [wrong_type(rule, at, "an object", part)]
+        if part.get("type") != "summary_text":
+            return [wrong_value(rule, f"{at}.type", part.get("type"), ("summary_text",))]
+        if part.get("text") is None:
+            return [missing(rule, f"{at}.text")]
+        if not isinstance(part["text"], str):
+            return [wrong_type(rule, f"{at}.text", "a string", part["text"])]
     return []
 
 

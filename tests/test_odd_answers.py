@@ -8,12 +8,12 @@ import random
 from typing import Any
 
 import pytest
-from every_api import APIS
+from every_api import ADAPTERS, APIS, CHECKS
 from profiles import examples
 from test_odd_fields import recorded_replies, recorded_streams, spoilt
 
 from lutumpy import AdapterError, NeedsTools, Session, Toolset, TranscriptError, tool, tool_fn
-from lutumpy.testing import Reply, ScriptedModel
+from lutumpy.testing import Call, Reply, ScriptedModel
 
 
 @tool_fn
@@ -86,3 +86,34 @@ async def test_an_odd_answer_ends_in_a_session_that_every_other_api_takes_K5_R4_
                     assert outcome is not None
                 model = ScriptedModel([Reply("Well.")], api=other)
                 await loaded.text_turn(model, tools=Tools).collect()
+
+
+@pytest.mark.parametrize("other", APIS)
+@pytest.mark.parametrize("api", APIS)
+async def test_an_answer_of_white_space_alone_is_no_danger_K5(api: Any, other: str) -> None:
+    """Models write it, and Messages and Converse don't take it back [reported]."""
+    session = Session()
+    session.push_user("go")
+    await turn_of(session, Reply(" \n"), api)
+    assert session.transcript.turns()[0].text == " \n"
+    session.push_user("go on")
+    for transcript in (session.transcript, Session.load(session.dump()).transcript):
+        model = "anthropic.claude-sonnet-4-5-20250929-v1:0" if other == "bedrock_converse" else "m"
+        body = ADAPTERS[other](model).request(transcript)
+        assert [
+            p for p in CHECKS[other]({**body, "model": "m"}) if p.rule.endswith("blank_text")
+        ] == []
+
+
+@pytest.mark.parametrize("api", ["anthropic_messages", "bedrock_converse"])
+async def test_white_space_beside_a_call_goes_back_as_it_came_R1(api: Any) -> None:
+    session = Session()
+    session.push_user("go")
+    outcome = await turn_of(
+        session, Reply("\n", calls=[Call("get_weather", {"city": "Oslo"})]), api
+    )
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [call.complete("rain") for call in outcome.round.calls])
+    model = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+    body = ADAPTERS[api](model).request(session.transcript)
+    assert body["messages"][1]["content"][0]["text"] == "\n"

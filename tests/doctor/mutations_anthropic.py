@@ -303,6 +303,20 @@ def anthropic_error_with_an_image(rng: random.Random, history: History) -> str |
 
 
 @anthropic
+def anthropic_message_of_white_space(rng: random.Random, history: History) -> str | None:
+    content = rng.choice(
+        [" ", [{"type": "text", "text": "\n"}], [{"type": "text", "text": " "}] * 2]
+    )
+    place = rng.choice([*find_entries(history, lambda m: m.get("role") == "user"), len(history)])
+    role = rng.choice(["user", "assistant"]) if place and place < len(history) else "user"
+    calls = place and isinstance(history[place - 1], dict) and "tool_use" in str(history[place - 1])
+    if calls:  # a message before the results would be another mistake
+        return None
+    history.insert(place, {"role": role, "content": content})
+    return "anthropic.blank_text"
+
+
+@anthropic
 def anthropic_image_in_a_data_url(rng: random.Random, history: History) -> str | None:
     data = f"data:image/png;base64,{PNG}"
     source = {"type": "base64", "media_type": rng.choice(["image/png", "image/jpeg"]), "data": data}

@@ -7,8 +7,7 @@ prefix of the next one's.
 
 # What is hard here
 # -----------------
-# Encoded messages are never touched again, but three things are only known when the next item
-# comes:
+# Encoded messages are never touched again, but three things are known only with the next item:
 #
 #   * A system message in the middle is legal before one of the assistant's or at the end, and
 #     only for some models. It is held back (`_held_system`) until the next message shows where it
@@ -18,9 +17,9 @@ prefix of the next one's.
 #     them the API refuses them. This is the one message that changes after it was sent.
 #   * An answer at the very end is a prefill, which some models take, shortened, and others refuse.
 #
-# `_last` says what the messages end with:
+# `last` says what the messages end with:
 #
-#   | `_last`     | the last message is            | a request now                                |
+#   | `last`      | the last message is            | a request now                                |
 #   |-------------|--------------------------------|----------------------------------------------|
 #   | "nothing"   | missing                        | refused: nothing to answer                   |
 #   | "user"      | a user's, or results           | sent; held system texts at its end           |
@@ -51,6 +50,7 @@ from lutumpy.adapters.anthropic.turn_blocks import (
     encode_message,
     find_late_results,
     finished_blocks,
+    says_nothing,
     shorten_to_prefill,
     translate_turn,
 )
@@ -461,7 +461,7 @@ class MessagesEncoder:
 
     def _encode_own_turn(self, turn: AssistantTurn) -> bytes:
         """The content as it was received, or as far as the API takes it back."""
-        if not turn.native:
+        if not turn.native or (not turn.calls and says_nothing(turn)):
             return b""
         for call in turn.calls:
             fits = call.kind == "function" and 0 < len(call.name) <= MAX_HISTORY_NAME

@@ -18,6 +18,7 @@ __all__ = [
     "find_container",
     "find_late_results",
     "finished_blocks",
+    "says_nothing",
     "shorten_to_prefill",
     "translate_turn",
 ]
@@ -46,6 +47,13 @@ def translate_turn(turn: AssistantTurn, ids: Renamer, names: Renamer) -> list[di
                 }
             )
     return blocks
+
+
+def says_nothing(turn: AssistantTurn) -> bool:
+    """Whether an answer is white space alone, which models write and the API doesn't take back:
+    "messages: text content blocks must contain non-whitespace text". Beside other blocks it stays.
+    """
+    return all(isinstance(block, TextBlock) and not block.text.strip() for block in turn.blocks)
 
 
 def find_late_results(turn: AssistantTurn) -> set[str]:

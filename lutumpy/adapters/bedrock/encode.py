@@ -85,6 +85,11 @@ class Dialect(NamedTuple):
     needs_record: bool = False
 
 
+def _is_blank(block: dict[str, Any]) -> bool:
+    text = block.get("text")
+    return isinstance(text, str) and not text.strip()
+
+
 def dialect_of(model: str | None) -> Dialect:
     """What a model takes; of one that isn't known, what most take."""
     claude = is_claude(model)
@@ -410,12 +415,14 @@ class ConverseEncoder:
                 else:  # a call of no known kind
                     (use,) = block.values()
                     use["toolUseId"] = self._ids(call.id)
-        return [block for block in blocks if self._goes_back(block, turn)]
+        kept = [block for block in blocks if self._goes_back(block, turn)]
+        # White space is taken beside other blocks, and by no model alone.
+        return [] if all(map(_is_blank, kept)) else kept
 
     def _goes_back(self, block: dict[str, Any], turn: AssistantTurn) -> bool:
         text = block.get("text")
         if isinstance(text, str):
-            return bool(text.strip()) or self._dialect.blanks
+            return self._dialect.blanks or not _is_blank(block)
         if REASONING not in block:
             return True
         reasoning_text = block[REASONING].get("reasoningText")

@@ -18,6 +18,7 @@ from lutumpy.rules.anthropic.wire import WIRE
 
 __all__ = [
     "cut_white_space",
+    "drop_blank_message",
     "drop_empty_user",
     "drop_last_thinking",
     "drop_thinking",
@@ -150,6 +151,12 @@ def drop_thinking(editor: Editor, problem: Problem) -> None:
         "Without `thinking` in the request the last message can't hold reasoning; it is left out."
     )
     drop_entry(editor, problem.path[:3], problem, "drop_reasoning", reason)
+
+
+def drop_blank_message(editor: Editor, problem: Problem) -> None:
+    """A message of nothing but white space."""
+    reason = "The message is white space alone, which the API refuses; it is left out."
+    drop_entry(editor, problem.path[:1], problem, "drop_empty", reason)
 
 
 def drop_empty_user(editor: Editor, problem: Problem) -> None:

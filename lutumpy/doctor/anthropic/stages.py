@@ -27,6 +27,7 @@ from lutumpy.doctor.anthropic.calls import CALLS
 from lutumpy.doctor.anthropic.media import mend_media_type, mend_source
 from lutumpy.doctor.anthropic.messages import (
     cut_white_space,
+    drop_blank_message,
     drop_empty_user,
     drop_last_thinking,
     drop_thinking,
@@ -152,6 +153,11 @@ _MENDINGS: Mapping[str, Mending] = {
     ),
     "anthropic.text": Mending(
         one_by_one("block fields", mend_text), repairs=("drop_empty", "set_content")
+    ),
+    "anthropic.blank_text": Mending(
+        one_by_one("contents", drop_blank_message),
+        repairs=("drop_empty",),
+        left=ONLY_MESSAGE_IS_LEFT,
     ),
     "anthropic.empty_text": Mending(one_by_one("empty texts", mend_text), repairs=("drop_empty",)),
     "anthropic.tool_use_id": CALLS.refused_id,

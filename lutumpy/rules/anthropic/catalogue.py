@@ -55,6 +55,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule("anthropic.text", "A text block holds a text", ("refused",), vendor_only=True),
+    Rule(
+        "anthropic.blank_text",
+        "A message is more than white space",
+        ("refused",),
+        vendor_only=True,
+    ),
     Rule("anthropic.empty_text", "A text block is not empty", ("refused",), vendor_only=True),
     Rule(
         "anthropic.tool_use_id",

@@ -309,7 +309,22 @@ def _check_messages(messages: Any, model: str | None, held: bool) -> list[Proble
             is_system and "content" not in message and message.get("output_config") is not None
         ):
             found += _check_content(f"{where}.content", message)
+        if _is_blank(message.get("content")):
+            # [reported: anomalyco/opencode#31259, home-assistant/core#175637]
+            text = "messages: text content blocks must contain non-whitespace text"
+            found.append(Problem("anthropic.blank_text", where, text, "refused"))
     return found
+
+
+def _is_blank(content: Any) -> bool:
+    """Whether a message is nothing but white space. Beside other blocks it is taken [recorded for
+    the same models on Bedrock].
+    """
+    if isinstance(content, str):
+        return content != "" and not content.strip()
+    texts = [block.get("text") for block in items(content) if isinstance(block, Mapping)]
+    texts = [each for each in texts if isinstance(each, str) and each]
+    return bool(texts) and len(texts) == len(items(content)) and not "".join(texts).strip()
 
 
 def _check_content(where: str, message: Mapping[str, Any]) -> list[Problem]:

@@ -27,6 +27,7 @@ class Tools(Toolset):
 
 
 HOOKS = Tools.hooks()
+CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 def damaged(rng: random.Random, events: list[Any]) -> list[Any]:
@@ -98,8 +99,8 @@ async def test_an_answer_of_white_space_alone_is_no_danger_K5(api: Any, other: s
     assert session.transcript.turns()[0].text == " \n"
     session.push_user("go on")
     for transcript in (session.transcript, Session.load(session.dump()).transcript):
-        model = "anthropic.claude-sonnet-4-5-20250929-v1:0" if other == "bedrock_converse" else "m"
-        body = ADAPTERS[other](model).request(transcript)
+        options = {"model": CLAUDE} if other == "bedrock_converse" else {}
+        body = ADAPTERS[other].request(transcript, **options)
         assert [
             p for p in CHECKS[other]({**body, "model": "m"}) if p.rule.endswith("blank_text")
         ] == []
@@ -114,6 +115,6 @@ async def test_white_space_beside_a_call_goes_back_as_it_came_R1(api: Any) -> No
     )
     assert isinstance(outcome, NeedsTools)
     outcome.round.commit(session, [call.complete("rain") for call in outcome.round.calls])
-    model = "anthropic.claude-sonnet-4-5-20250929-v1:0"
-    body = ADAPTERS[api](model).request(session.transcript)
+    options = {"model": CLAUDE} if api == "bedrock_converse" else {}
+    body = ADAPTERS[api].request(session.transcript, **options)
     assert body["messages"][1]["content"][0]["text"] == "\n"

@@ -2,7 +2,7 @@
 
 # What is hard here
 # -----------------
-# A part that was written for this API alone goes out as it is. But three things are checked over a
+# A part that was written for this API alone goes out as it is. But four things are checked over a
 # whole request, and no part can know what else is there:
 #
 #   | what             | what the API asks                   | what is done                        |
@@ -13,6 +13,8 @@
 #   |                  | output format [documentation]       | with a format                       |
 #   | `tool_reference` | the tool is among the request's     | its text in a request that lacks    |
 #   |                  | tools [reported]                    | the tool                            |
+#   | `image`          | none over 2,000 pixels a side in a  | a text in its place once the        |
+#   |                  | request with more than 20 images    | request has that many               |
 #
 # The first two are settled when a message is encoded, since the earlier messages are known then.
 # What depends on the request is settled in a copy (`fit`): the messages that it may concern are
@@ -21,7 +23,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from lutumpy.adapters.anthropic.decode import API
 from lutumpy.adapters.anthropic.original import entries_without_reasoning
@@ -30,7 +32,8 @@ from lutumpy.core.items import FoundTool, Part, RawPart
 from lutumpy.core.parts import raw_value
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
-from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
+from lutumpy.rules.anthropic.limits import MANY_IMAGES, MAX_BREAKPOINTS, MAX_PIXELS_OF_MANY
+from lutumpy.rules.anthropic.media import largest_side
 from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.shape import PartPlace
 
@@ -48,7 +51,7 @@ class PartWriter:
         depends_on_request: Whether `fit` has to be asked. Most conversations hold no such part.
     """
 
-    __slots__ = ("_citations", "_marks", "_texts", "depends_on_request", "noted")
+    __slots__ = ("_citations", "_has_wide", "_marks", "_texts", "depends_on_request", "noted")
 
     def __init__(self) -> None:
         # Whether the documents, and the search results, of this conversation are cited.
@@ -58,12 +61,15 @@ class PartWriter:
         # The texts for the tool references of the message that is being written, by the name of
         # the tool; `None` while nothing in it depends on the request.
         self._texts: dict[str, str] | None = None
+        # Whether a message shows an image that a request with many doesn't take.
+        self._has_wide = False
         self.noted: dict[int, dict[str, str]] = {}
         self.depends_on_request: bool = False
 
     def copy(self) -> PartWriter:
         twin = PartWriter()
         twin._citations = self._citations.copy()
+        twin._has_wide = self._has_wide
         twin.noted = self.noted.copy()
         twin.depends_on_request = self.depends_on_request
         return twin
@@ -81,7 +87,7 @@ class PartWriter:
             if not isinstance(part, (RawPart, FoundTool)) or (
                 (value := _value_of(part, place)) is None
             ):
-                blocks += [self._cite_alike(block) for block in part_blocks(part)]
+                blocks += [self._fit_in(block) for block in part_blocks(part)]
                 continue
             if value.get("cache_control") is not None:
                 if breakpoints + self._marks < MAX_BREAKPOINTS:
@@ -91,8 +97,15 @@ class PartWriter:
             self._texts = self._texts or {}
             if value["type"] == "tool_reference":
                 self._texts[value["tool_name"]] = part.text
-            blocks.append(self._cite_alike(value))
+            blocks.append(self._fit_in(value))
         return blocks
+
+    def _fit_in(self, block: dict[str, Any]) -> dict[str, Any]:
+        """The block as it fits those before it."""
+        if block["type"] == "image" and _is_wide(block):
+            self._texts = self._texts or {}
+            self._has_wide = True
+        return self._cite_alike(block)
 
     def _cite_alike(self, block: dict[str, Any]) -> dict[str, Any]:
         """The block, cited or not like the others of its kind."""
@@ -125,13 +138,15 @@ class PartWriter:
             has_format: The request asks for an output format.
         """
         cited = has_format and any(self._citations.values())
-        if not cited and all(texts.keys() <= tools for texts in self.noted.values()):
+        crowded = self._has_wide and _count_images(messages) > MANY_IMAGES
+        if not (cited or crowded) and all(texts.keys() <= tools for texts in self.noted.values()):
             return messages
+        request = _Request(tools, has_format, crowded)
         fitted: list[bytes] = []
         is_changed = False
         for index, message in enumerate(messages):
             if index in self.noted:
-                written = _fit_message(message, self.noted[index], tools, has_format)
+                written = _fit_message(message, self.noted[index], request)
                 is_changed = is_changed or written != message
                 fitted.append(written)
             elif is_changed and b"thinking" in message:
@@ -149,25 +164,44 @@ def _value_of(part: RawPart | FoundTool, place: PartPlace) -> dict[str, Any] | N
     return raw_value(part, API, place)
 
 
-def _fit_message(data: bytes, texts: Mapping[str, str], tools: Set[str], has_format: bool) -> bytes:
+class _Request(NamedTuple):
+    """What a message has to fit: the names of the tools, whether an output format is asked for, and
+    whether there are many images.
+    """
+
+    tools: Set[str]
+    has_format: bool
+    crowded: bool
+
+
+def _fit_message(data: bytes, texts: Mapping[str, str], request: _Request) -> bytes:
     message = json_values.decode(data)
-    missing = texts.keys() - tools
     if isinstance(message["content"], list):
-        message["content"] = [
-            _fit_block(block, texts, missing, has_format) for block in message["content"]
-        ]
+        message["content"] = [_fit_block(block, texts, request) for block in message["content"]]
     return encode(message)
 
 
 def _fit_block(
-    block: dict[str, Any], texts: Mapping[str, str], missing: Set[str], has_format: bool
+    block: dict[str, Any], texts: Mapping[str, str], request: _Request
 ) -> dict[str, Any]:
     kind = block["type"]
     if kind == "tool_result" and isinstance(block.get("content"), list):
-        inner = [_fit_block(part, texts, missing, has_format) for part in block["content"]]
-        return {**block, "content": inner}
-    if kind == "tool_reference" and block["tool_name"] in missing:
-        return {"type": "text", "text": texts[block["tool_name"]]}
-    if kind in _CITED and has_format and block.get("citations"):
+        return {**block, "content": [_fit_block(part, texts, request) for part in block["content"]]}
+    if kind == "tool_reference" and (name := block["tool_name"]) in texts.keys() - request.tools:
+        return {"type": "text", "text": texts[name]}
+    if kind == "image" and request.crowded and _is_wide(block):
+        most = f"{MAX_PIXELS_OF_MANY} pixels a side is the most beside many images"
+        return {"type": "text", "text": f"[image left out: {most}]"}
+    if kind in _CITED and request.has_format and block.get("citations"):
         return {name: value for name, value in block.items() if name != "citations"}
     return block
+
+
+def _is_wide(block: dict[str, Any]) -> bool:
+    data = block["source"].get("data")
+    return isinstance(data, str) and (largest_side(data) or 0) > MAX_PIXELS_OF_MANY
+
+
+def _count_images(messages: Iterable[bytes]) -> int:
+    """How many images there are: inside a text, these quotes would be escaped."""
+    return sum(message.count(b'"type":"image"') for message in messages)

@@ -12,6 +12,7 @@ from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, Te
 from lutumpy.core.parts import sendable
 from lutumpy.rules import media
 from lutumpy.rules.anthropic import limits
+from lutumpy.rules.image_size import image_size
 
 __all__ = ["part_blocks", "text_blocks"]
 
@@ -47,7 +48,8 @@ def _encode_image(part: ImagePart) -> dict[str, Any] | None:
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
     data = _encode_base64(part.data)
-    if len(data) > limits.MAX_IMAGE:
+    size = image_size(part.data)
+    if len(data) > limits.MAX_IMAGE or (size is not None and max(size) > limits.MAX_PIXELS):
         return None
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 

@@ -72,6 +72,7 @@ class Dialect(NamedTuple):
         alone: Results stand alone in their message.
         signs: It takes no reasoning without its signature.
         blanks: It takes texts of white space.
+        limits_images: It refuses images of more bytes or pixels than Claude takes there.
         changes: System messages may withdraw declared tools, and offer them again.
         binds: Its reasoning is bound to what was sent before.
         needs_record: It takes no reasoning of models that bind none.
@@ -80,6 +81,7 @@ class Dialect(NamedTuple):
     alone: bool
     signs: bool
     blanks: bool
+    limits_images: bool
     changes: bool = False
     binds: bool = False
     needs_record: bool = False
@@ -96,6 +98,7 @@ def dialect_of(model: str | None) -> Dialect:
     return Dialect(
         keeps_results_alone(model) is True,
         claude is True,
+        claude is not False,
         claude is not False,
         takes_tool_changes(model),
         binds_reasoning(model),
@@ -320,7 +323,8 @@ class ConverseEncoder:
             self._add_original(message, verbatim)
             return
         if message.role == "user":
-            blocks = [b for part in message.parts for b in part_blocks(part, "message")]
+            limited = self._dialect.limits_images
+            blocks = [b for part in message.parts for b in part_blocks(part, "message", limited)]
             has_text = any("text" in block for block in blocks)
             if not has_text and any("document" in block for block in blocks):
                 # "A text block must be included when using documents."
@@ -458,7 +462,8 @@ class ConverseEncoder:
         if isinstance(result.content, str):
             content = text_blocks([result.content])
         else:
-            content = [b for part in result.content for b in part_blocks(part, "result")]
+            limited = self._dialect.limits_images
+            content = [b for part in result.content for b in part_blocks(part, "result", limited)]
         written: dict[str, Any] = {"toolUseId": self._ids(result.call_id), "content": content}
         if result.status not in ("ok", "promised"):
             # "cannot be empty when status value is error"

@@ -12,7 +12,14 @@ from lutumpy.adapters.bedrock.decode import API
 from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, TextPart, describe
 from lutumpy.core.parts import raw_value, sendable
 from lutumpy.rules import media
-from lutumpy.rules.bedrock.limits import allowed_document_name
+from lutumpy.rules.bedrock.limits import (
+    LARGE_DOCUMENTS,
+    MAX_DOCUMENT,
+    MAX_IMAGE,
+    MAX_PIXELS,
+    allowed_document_name,
+)
+from lutumpy.rules.image_size import image_size
 from lutumpy.rules.shape import PartPlace
 
 __all__ = ["part_blocks", "text_blocks"]
@@ -35,8 +42,14 @@ def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
     return [{"text": text} for text in texts if text.strip()]
 
 
-def part_blocks(part: Part, place: PartPlace) -> list[dict[str, Any]]:
-    """The block of a part; none for white space."""
+def part_blocks(part: Part, place: PartPlace, limits_images: bool) -> list[dict[str, Any]]:
+    """The block of a part; none for white space.
+
+    Args:
+        part: The part.
+        place: Where it is.
+        limits_images: The model refuses images of more bytes or pixels than Claude takes.
+    """
     if isinstance(part, TextPart):
         return text_blocks([part.text])
     if isinstance(part, RawPart) and (value := raw_value(part, API, place)) is not None:
@@ -47,7 +60,10 @@ def part_blocks(part: Part, place: PartPlace) -> list[dict[str, Any]]:
     block = None
     # Nothing is fetched from an address: the API takes bytes, or a place in S3.
     if found is not None and found.data is not None:
-        block = _image(found) if isinstance(found, ImagePart) else _document(found)
+        if isinstance(found, ImagePart):
+            block = None if limits_images and _is_too_large(found.data) else _image(found)
+        else:
+            block = _document(found)
     return [block] if block is not None else text_blocks([describe(part)])
 
 
@@ -59,9 +75,16 @@ def _image(part: ImagePart) -> dict[str, Any] | None:
     return {"image": {"format": form, "source": {"bytes": _encode_base64(part.data)}}}
 
 
+def _is_too_large(data: bytes) -> bool:
+    size = image_size(data)
+    return len(data) > MAX_IMAGE or (size is not None and max(size) > MAX_PIXELS)
+
+
 def _document(part: FilePart) -> dict[str, Any] | None:
     form = _FORMATS.get(media.plain_type(part.media_type))
     if form is None or not part.data:
+        return None
+    if len(part.data) > MAX_DOCUMENT and form not in LARGE_DOCUMENTS:
         return None
     stem = (part.filename or "").rpartition(".")[0] or part.filename or ""
     name = allowed_document_name(stem)

@@ -175,6 +175,7 @@ _MENDINGS: Mapping[str, Mending] = {
         left=FILES_ARE_LEFT,
     ),
     "anthropic.image_size": Mending(left="the program has to make the image smaller"),
+    "anthropic.image_pixels": Mending(left="the program has to make the image smaller"),
     "anthropic.document_type": Mending(
         one_by_one("media", mend_media_type),
         repairs=("set_field", "set_content"),

@@ -186,6 +186,7 @@ _MENDINGS: Mapping[str, Mending] = {
         repairs=("set_field",),
         left=FILES_ARE_LEFT,
     ),
+    "converse.image_size": Mending(left="the program has to make the image smaller"),
     "converse.document_type": Mending(
         one_by_one("media", mend_document_format),
         repairs=("set_field",),

@@ -93,6 +93,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "anthropic.image_pixels",
+        "An image has at most 8,000 pixels a side, and 2,000 in a request with more than 20 images",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
         "anthropic.document_type",
         "A document is a PDF or plain text, and its media type says which",
         ("refused",),

@@ -7,16 +7,23 @@ Sources: the source types of Anthropic's API description (`Base64ImageSource`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.rules.anthropic.limits import MAX_DOCUMENT, MAX_IMAGE
+from lutumpy.rules.anthropic.limits import (
+    MANY_IMAGES,
+    MAX_DOCUMENT,
+    MAX_IMAGE,
+    MAX_PIXELS,
+    MAX_PIXELS_OF_MANY,
+)
 from lutumpy.rules.anthropic.wording import check_keys, shape, wrong_tag
+from lutumpy.rules.image_size import image_size_in_base64
 from lutumpy.rules.media import IMAGE_TYPES, PDF, PLAIN, type_of_bytes
-from lutumpy.rules.problem import Problem, is_array
+from lutumpy.rules.problem import Problem, is_array, items
 
-__all__ = ["SOURCES", "check_source"]
+__all__ = ["SOURCES", "check_many_images", "check_source", "largest_side"]
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "base64": ("data", "media_type"),
@@ -60,11 +67,58 @@ def check_source(
     if len(data) > most:
         size = f"{kind} exceeds {most >> 20} MB maximum: {len(data)} bytes > {most} bytes"
         return [shape(size_rule, where, size)]
-    shown = type_of_bytes(data) if kind == "image" else None
+    if kind != "image":
+        return []
+    shown = type_of_bytes(data)
     if shown is not None and shown != media_type:
         message = f"Image does not match the provided media type {media_type}"
         return [shape(kind_rule, f"{where}.data", message)]
-    return []
+    return _check_pixels(f"{where}.data", data, MAX_PIXELS, "max allowed size")
+
+
+def check_many_images(messages: Any) -> list[Problem]:
+    """Images that a request with many takes only if they are smaller."""
+    images = [(where, block) for where, block in _images_in(messages)]
+    if len(images) <= MANY_IMAGES:
+        return []
+    found: list[Problem] = []
+    for where, block in images:
+        source = block.get("source")
+        data = source.get("data") if isinstance(source, Mapping) else None
+        if isinstance(data, str) and (largest_side(data) or 0) <= MAX_PIXELS:
+            what = "max allowed size for many-image requests"
+            at = f"{where}.image.source.base64.data"
+            found += _check_pixels(at, data, MAX_PIXELS_OF_MANY, what)
+    return found
+
+
+def largest_side(data: str) -> int | None:
+    """The pixels of the longer side of an image in base64; `None` where its bytes don't say it."""
+    size = image_size_in_base64(data)
+    return None if size is None else max(size)
+
+
+def _check_pixels(where: str, data: str, most: int, what: str) -> list[Problem]:
+    if (largest_side(data) or 0) <= most:
+        return []
+    message = f"At least one of the image dimensions exceed {what}: {most} pixels"
+    return [shape("anthropic.image_pixels", where, message)]
+
+
+def _images_in(messages: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every image in messages and in the results in them, with its position."""
+    for index, message in enumerate(items(messages)):
+        content = message.get("content") if isinstance(message, Mapping) else None
+        for number, block in enumerate(items(content)):
+            if not isinstance(block, Mapping):
+                continue
+            where = f"messages.{index}.content.{number}"
+            if block.get("type") == "image":
+                yield where, block
+            elif block.get("type") == "tool_result":
+                for place, part in enumerate(items(block.get("content"))):
+                    if isinstance(part, Mapping) and part.get("type") == "image":
+                        yield f"{where}.tool_result.content.{place}", part
 
 
 def _check_members(where: str, source: Any, *, is_image: bool) -> list[Problem]:

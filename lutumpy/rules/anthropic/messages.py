@@ -19,6 +19,7 @@ from lutumpy.rules.anthropic.changes import (
     defined_tools,
 )
 from lutumpy.rules.anthropic.limits import INTERLEAVED_THINKING, MAX_BREAKPOINTS, MIN_BUDGET
+from lutumpy.rules.anthropic.media import check_many_images
 from lutumpy.rules.anthropic.parameters import cache_problems, check_sampling
 from lutumpy.rules.anthropic.requests import check_requested, continues_thread
 from lutumpy.rules.anthropic.sequence import check_sequence
@@ -313,7 +314,7 @@ def _check_messages(messages: Any, model: str | None, held: bool) -> list[Proble
             # [reported: anomalyco/opencode#31259, home-assistant/core#175637]
             text = "messages: text content blocks must contain non-whitespace text"
             found.append(Problem("anthropic.blank_text", where, text, "refused"))
-    return found
+    return found + check_many_images(messages)
 
 
 def _is_blank(content: Any) -> bool:
@@ -321,10 +322,14 @@ def _is_blank(content: Any) -> bool:
     the same models on Bedrock].
     """
     if isinstance(content, str):
-        return content != "" and not content.strip()
-    texts = [block.get("text") for block in items(content) if isinstance(block, Mapping)]
-    texts = [each for each in texts if isinstance(each, str) and each]
-    return bool(texts) and len(texts) == len(items(content)) and not "".join(texts).strip()
+        return _is_white_space(content)
+    blocks = items(content)
+    texts = [text(block.get("text")) for block in blocks if isinstance(block, Mapping)]
+    return bool(blocks) and len(texts) == len(blocks) and all(map(_is_white_space, texts))
+
+
+def _is_white_space(value: str | None) -> bool:
+    return value is not None and value != "" and not value.strip()
 
 
 def _check_content(where: str, message: Mapping[str, Any]) -> list[Problem]:

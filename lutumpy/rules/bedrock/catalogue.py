@@ -100,6 +100,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "converse.image_size",
+        "An image for Claude has at most 5 MB in base64, and 8,000 pixels a side",
+        ("refused", "some"),
+        vendor_only=True,
+    ),
+    Rule(
         "converse.document_type",
         "A document's format is one that the API knows",
         ("refused",),

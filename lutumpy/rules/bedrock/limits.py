@@ -56,6 +56,15 @@ DOCUMENT_FORMATS = ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "
 """The `format` of a document [service model]."""
 AUDIO_FORMATS = tuple("mp3 opus wav aac flac mp4 ogg mkv mka x-aac m4a mpeg mpga pcm webm".split())
 """The `format` of a sound [service model]. That of a film may be any text [recorded]."""
+MAX_IMAGE = 3_932_160
+"""Bytes of an image, for Claude: in base64 these are the 5 MB that its refusals name [documentation
+of `Message`: 3.75 MB; reported: kirodotdev/Kiro#10783]. Other models have limits of their own."""
+MAX_PIXELS = 8_000
+"""Pixels of each side of an image, for Claude [documentation of `Message`]."""
+MAX_DOCUMENT = 4_718_592
+"""Bytes of a document [documentation: "API restrictions", 4.5 MB]."""
+LARGE_DOCUMENTS = ("pdf", "docx")
+"""Formats of which newer models take larger documents [documentation: "API restrictions"]."""
 MAX_DOCUMENT_NAME = 200
 """Characters of a document's name [service model]."""
 DOCUMENT_NAME = re.compile(r"[a-zA-Z0-9()\[\]-]+(?: [a-zA-Z0-9()\[\]-]+)* ?\Z")

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lutumpy.rules.bedrock.limits import DOCUMENT_NAME, REFUSED_IN_DOCUMENT_NAME
+from lutumpy.rules.bedrock.limits import (
+    DOCUMENT_NAME,
+    MAX_IMAGE,
+    MAX_PIXELS,
+    REFUSED_IN_DOCUMENT_NAME,
+)
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.block_wire import Turn, join_turns, place_of
+from lutumpy.rules.image_size import image_size_in_base64
 from lutumpy.rules.problem import Certainty, Problem, items
 
 __all__ = ["check_media"]
@@ -74,6 +80,8 @@ def _check_part(
         source = shown.get("source")
         in_s3 = isinstance(source, Mapping) and source.get("s3Location") is not None
         place = f"{where}.{kind}"
+        if kind == "image":
+            found += _check_image_size(place, source, model)
         if kind == "video":
             found += _check_film(place, model)
         elif in_s3:
@@ -85,6 +93,25 @@ def _check_part(
         if in_result and kind != "image":
             found += _check_in_result(where, kind, model, in_s3=in_s3)
     return found
+
+
+def _check_image_size(where: str, source: Any, model: str | None) -> list[Problem]:
+    """Claude's limits, in the words of its own API, where positions are the same."""
+    data = source.get("bytes") if isinstance(source, Mapping) else None
+    claude = is_claude(model)
+    if claude is False or not isinstance(data, str):
+        return []
+    size, most = image_size_in_base64(data), MAX_IMAGE // 3 * 4
+    if len(data) > most:
+        at, what = "", f"image exceeds 5 MB maximum: {len(data)} bytes > {most} bytes"
+    elif size is not None and max(size) > MAX_PIXELS:
+        what = f"At least one of the image dimensions exceed max allowed size: {MAX_PIXELS} pixels"
+        at = ".data"
+    else:
+        return []
+    message = f"The model returned the following errors: {where}.source.base64{at}: {what}"
+    certainty: Certainty = "refused" if claude else "some"
+    return [refusal("converse.image_size", f"{where}.source", message, certainty)]
 
 
 def _check_film(where: str, model: str | None) -> list[Problem]:

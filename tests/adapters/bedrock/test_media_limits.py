@@ -1,0 +1,76 @@
+"""Images and documents that Bedrock refuses for their size are said in text (rules K3b, K7)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from lutumpy import FilePart, ImagePart, Transcript
+from lutumpy.adapters.bedrock import BedrockConverse
+from lutumpy.doctor import check_messages
+from lutumpy.rules.bedrock.limits import MAX_DOCUMENT, MAX_IMAGE, MAX_PIXELS
+
+CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+NOVA = "amazon.nova-pro-v1:0"
+PROFILE = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+def png(width: int, height: int = 10, *, size: int = 0) -> bytes:
+    head = struct.pack(">I4sIIBBBBB", 13, b"IHDR", width, height, 8, 6, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + head).ljust(size, b"\x00")
+
+
+def blocks(model: str, part: Any) -> list[str]:
+    """The kinds of blocks in a request, which the rules for this model take."""
+    transcript = Transcript()
+    transcript.push_user(["see", part])
+    messages = BedrockConverse.request(transcript, model=model)["messages"]
+    found = check_messages("bedrock_converse", messages, model=model)
+    assert [p for p in found if p.rule == "converse.image_size"] == []
+    return [key for block in messages[0]["content"] for key in block]
+
+
+@pytest.mark.parametrize(
+    ("data", "fits"),
+    [
+        (png(MAX_PIXELS), True),
+        (png(MAX_PIXELS + 1), False),
+        (png(10, MAX_PIXELS + 1), False),
+        (png(10, size=MAX_IMAGE), True),
+        (png(10, size=MAX_IMAGE + 1), False),
+    ],
+    ids=["wide", "too wide", "too high", "large", "too large"],
+)
+def test_an_image_is_no_larger_than_claude_takes_it_K7(data: bytes, fits: bool) -> None:
+    shown = ["text", "image" if fits else "text"]
+    part = ImagePart(data, "image/png")
+    assert blocks(CLAUDE, part) == blocks(PROFILE, part) == shown
+    assert blocks(NOVA, part) == ["text", "image"]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "size", "fits"),
+    [
+        ("text/csv", MAX_DOCUMENT, True),
+        ("text/csv", MAX_DOCUMENT + 1, False),
+        ("application/pdf", MAX_DOCUMENT + 1, True),
+        (DOCX, MAX_DOCUMENT + 1, True),
+    ],
+)
+def test_a_document_has_as_many_bytes_as_its_format_may_K7(
+    media_type: str, size: int, fits: bool
+) -> None:
+    part = FilePart(b"x" * size, media_type, filename="a")
+    assert blocks(CLAUDE, part) == ["text", "document" if fits else "text"]
+
+
+def test_an_image_that_claude_refuses_is_found_in_a_history() -> None:
+    transcript = Transcript()
+    transcript.push_user(["see", ImagePart(png(MAX_PIXELS + 1), "image/png")])
+    messages = BedrockConverse.request(transcript, model=NOVA)["messages"]
+    for model, certainty in ((CLAUDE, ["refused"]), (PROFILE, ["some"]), (NOVA, [])):
+        found = check_messages("bedrock_converse", messages, model=model)
+        assert [p.certainty for p in found if p.rule == "converse.image_size"] == certainty

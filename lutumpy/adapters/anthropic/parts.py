@@ -12,7 +12,6 @@ from lutumpy.core.items import FilePart, FoundTool, ImagePart, Part, RawPart, Te
 from lutumpy.core.parts import sendable
 from lutumpy.rules import media
 from lutumpy.rules.anthropic import limits
-from lutumpy.rules.image_size import image_size
 
 __all__ = ["part_blocks", "text_blocks"]
 
@@ -47,6 +46,8 @@ def _encode_image(part: ImagePart) -> dict[str, Any] | None:
         return None
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
+    from lutumpy.rules.image_size import image_size  # few conversations show anything
+
     data = _encode_base64(part.data)
     size = image_size(part.data)
     if len(data) > limits.MAX_IMAGE or (size is not None and max(size) > limits.MAX_PIXELS):

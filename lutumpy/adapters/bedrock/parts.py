@@ -19,7 +19,6 @@ from lutumpy.rules.bedrock.limits import (
     MAX_PIXELS,
     allowed_document_name,
 )
-from lutumpy.rules.image_size import image_size
 from lutumpy.rules.shape import PartPlace
 
 __all__ = ["part_blocks", "text_blocks"]
@@ -76,6 +75,8 @@ def _image(part: ImagePart) -> dict[str, Any] | None:
 
 
 def _is_too_large(data: bytes) -> bool:
+    from lutumpy.rules.image_size import image_size  # few conversations show anything
+
     size = image_size(data)
     return len(data) > MAX_IMAGE or (size is not None and max(size) > MAX_PIXELS)
 

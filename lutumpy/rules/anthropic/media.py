@@ -19,7 +19,6 @@ from lutumpy.rules.anthropic.limits import (
     MAX_PIXELS_OF_MANY,
 )
 from lutumpy.rules.anthropic.wording import check_keys, shape, wrong_tag
-from lutumpy.rules.image_size import image_size_in_base64
 from lutumpy.rules.media import IMAGE_TYPES, PDF, PLAIN, type_of_bytes
 from lutumpy.rules.problem import Problem, is_array, items
 
@@ -94,6 +93,8 @@ def check_many_images(messages: Any) -> list[Problem]:
 
 def largest_side(data: str) -> int | None:
     """The pixels of the longer side of an image in base64; `None` where its bytes don't say it."""
+    from lutumpy.rules.image_size import image_size_in_base64  # few conversations show anything
+
     size = image_size_in_base64(data)
     return None if size is None else max(size)
 

@@ -19,7 +19,6 @@ from lutumpy.rules.bedrock.models import family, is_claude, takes_films
 from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.bedrock.wire import WIRE
 from lutumpy.rules.block_wire import Turn, join_turns, place_of
-from lutumpy.rules.image_size import image_size_in_base64
 from lutumpy.rules.problem import Certainty, Problem, items
 
 __all__ = ["check_media"]
@@ -101,6 +100,8 @@ def _check_image_size(where: str, source: Any, model: str | None) -> list[Proble
     claude = is_claude(model)
     if claude is False or not isinstance(data, str):
         return []
+    from lutumpy.rules.image_size import image_size_in_base64  # few conversations show anything
+
     size, most = image_size_in_base64(data), MAX_IMAGE // 3 * 4
     if len(data) > most:
         at, what = "", f"image exceeds 5 MB maximum: {len(data)} bytes > {most} bytes"

@@ -346,6 +346,15 @@ def chat_role_of_another_program(rng: random.Random, history: History) -> str | 
 
 
 @chat
+def chat_name_with_spaces(rng: random.Random, history: History) -> str | None:
+    places = find_entries(history, lambda m: m.get("role") in ("user", "assistant", "system"))
+    if not places:
+        return None
+    history[rng.choice(places)]["name"] = rng.choice(["Ann Lee", "a/b", "<x>", " ", "", 5, {}])
+    return "chat.name"
+
+
+@chat
 def chat_image_without_its_object(rng: random.Random, history: History) -> str | None:
     url = f"data:image/png;base64,{PNG}"
     image = rng.choice([url, {"url": PNG}, {"url": "data:image/png;base64,"}])

@@ -390,3 +390,32 @@ def test_calls_that_ollamas_results_hold_are_spelled_as_calls(arguments: Any) ->
 def _calls_of(message: dict[str, Any]) -> list[Any]:
     calls: list[Any] = message.get("tool_calls", [])
     return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("Ann Lee", "Ann_Lee"),
+        (" Ann ", "Ann"),
+        ("a/b|c", "a_b_c"),
+        ("<x>", "x"),
+        ("</>", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_who_speaks_gets_the_characters_that_are_taken(
+    name: str, wanted: str | None
+) -> None:
+    history = [{"role": "user", "name": name, "content": "Hi"}]
+    (problem,) = check_messages("openai_chat", history)
+    assert (problem.rule, problem.certainty) == ("chat.name", SURE)
+    mended = apply_repairs(history, propose_repairs("openai_chat", history))
+    assert mended[0].get("name") == wanted
+    assert check_messages("openai_chat", mended) == []
+
+
+def test_names_of_tools_beside_results_and_names_of_other_hosts_stay() -> None:
+    history = [{"role": "user", "name": "Ann Lee", "content": "Hi"}]
+    assert propose_repairs("openai_chat", history, compatible=True) == []
+    named = [ASKED, {**EMPTY, "content": None}, {**ANSWERED, "name": "my tool"}]
+    assert check_messages("openai_chat", named) == []

@@ -20,6 +20,11 @@ NAME = re.compile(r"[a-zA-Z0-9_-]+")
 """A tool's or a function's name, as a whole [SDK, probed, reported]."""
 NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
 """The same pattern as refusals quote it [probed, reported]."""
+NOT_IN_SPEAKER = re.compile(r"[\s<|\\/>]+")
+"""What the `name` of a message, which says who speaks, must not have [reported: mlflow#20470]; it
+took only what a tool's name may have before [reported: autogen#4157]."""
+SPEAKER_PATTERN = r"^[^\s<|\\/>]+$"
+"""The same pattern as refusals quote it."""
 MAX_NAME = 64
 """Characters of a tool's name [SDK]. Responses may accept more: see `MAX_DECLARED_NAME` there."""
 MAX_TOOLS = 128

@@ -15,6 +15,8 @@ from lutumpy.rules.openai.limits import (
     MAX_ARGUMENTS,
     NAME,
     NAME_PATTERN,
+    NOT_IN_SPEAKER,
+    SPEAKER_PATTERN,
 )
 from lutumpy.rules.problem import Certainty, Problem, is_number, json_kind, listed
 
@@ -137,6 +139,21 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     if len(value) > limit:
         return [long_string(rule, where, limit, len(value))]
     return []
+
+
+def check_speaker(rule: str, where: str, value: Any) -> list[Problem]:
+    """Problems of the `name` of a message, which says who speaks; `None` means that it's absent."""
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return [wrong_type(rule, where, "a string", value)]
+    if value and NOT_IN_SPEAKER.search(value) is None:
+        return []
+    message = (
+        f"Invalid '{where}': string does not match pattern. "
+        f"Expected a string that matches the pattern '{SPEAKER_PATTERN}'."
+    )
+    return [Problem(rule, where, message, "refused", param=where, code="invalid_value")]
 
 
 def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:

@@ -13,12 +13,14 @@ from lutumpy.doctor.openai.contents import mend_content, mend_text_part
 from lutumpy.doctor.pieces import type_of
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.messages import PARTS, ROLES
+from lutumpy.rules.openai.limits import NOT_IN_SPEAKER
 
 __all__ = [
     "mend_list_entry",
     "mend_message_content",
     "mend_part",
     "mend_role",
+    "mend_speaker",
     "set_user_role",
 ]
 
@@ -58,6 +60,23 @@ def set_user_role(editor: Editor, problem: Problem) -> None:
     editor.put((problem.path[0], "role"), "user")
     reason = "This model takes instructions only in user messages; the message becomes one."
     editor.done("set_role", problem, reason)
+
+
+def mend_speaker(editor: Editor, problem: Problem) -> None:
+    """The name of who speaks, with characters that the API doesn't take there."""
+    path = (problem.path[0], "name")
+    name = editor.get(path)
+    kept = NOT_IN_SPEAKER.sub("_", name.strip()).strip("_") if isinstance(name, str) else ""
+    if kept:
+        editor.put(path, kept)
+        reason = (
+            "The API takes no white space and no `<|\\/>` in a name; `_` stands in their place."
+        )
+        editor.done("set_field", problem, reason)
+    else:
+        editor.expect(path)
+        editor.remove_key(path)
+        editor.done("drop_key", problem, "The name is none that the API takes; it is left out.")
 
 
 def mend_message_content(editor: Editor, problem: Problem) -> None:

@@ -34,6 +34,7 @@ from lutumpy.doctor.openai.chat.messages import (
     mend_message_content,
     mend_part,
     mend_role,
+    mend_speaker,
     set_user_role,
 )
 from lutumpy.doctor.openai.chat.pairing import mend_pairing
@@ -103,6 +104,7 @@ _MENDINGS: Mapping[str, Mending] = {
         left="a message whose role neither its name nor its content shows",
     ),
     "chat.role_for_model": Mending(one_by_one("arguments", set_user_role), repairs=("set_role",)),
+    "chat.name": Mending(one_by_one("roles", mend_speaker), repairs=("set_field", "drop_key")),
     "chat.content": Mending(
         _CONVERT,
         one_by_one("contents", mend_message_content),

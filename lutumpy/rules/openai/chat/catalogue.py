@@ -40,6 +40,12 @@ RULES: Mapping[str, Rule] = rules_by_id(
         vendor_only=True,
     ),
     Rule(
+        "chat.name",
+        "The name of who speaks has no white space, and none of `<`, `|`, `\\`, `/` and `>`",
+        ("refused",),
+        vendor_only=True,
+    ),
+    Rule(
         "chat.content",
         "Every message has content; an assistant message with calls or a refusal may lack it",
         ("refused", "some"),

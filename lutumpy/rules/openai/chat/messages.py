@@ -26,6 +26,7 @@ from lutumpy.rules.openai.shapes import (
     check_model,
     check_name,
     check_ranges,
+    check_speaker,
     check_text_length,
     empty_array,
     empty_string,
@@ -169,8 +170,10 @@ def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
             found += _check_content(where, index, message, role, model)
             if role == "assistant":
                 found += _check_calls(where, message.get("tool_calls"))
-            elif role == "tool":
+            if role == "tool":
                 found += _check_tool_call_id(where, message.get("tool_call_id"))
+            else:
+                found += check_speaker("chat.name", f"{where}.name", message.get("name"))
     return found
 
 

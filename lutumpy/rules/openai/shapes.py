@@ -142,9 +142,7 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
 
 
 def check_speaker(rule: str, where: str, value: Any) -> list[Problem]:
-    """Problems of the `name` of a message, which says who speaks; `None` means that it's absent."""
-    if value is None:
-        return []
+    """Problems of the `name` of a message, which says who speaks."""
     if not isinstance(value, str):
         return [wrong_type(rule, where, "a string", value)]
     if value and NOT_IN_SPEAKER.search(value) is None:

@@ -172,8 +172,8 @@ def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
                 found += _check_calls(where, message.get("tool_calls"))
             if role == "tool":
                 found += _check_tool_call_id(where, message.get("tool_call_id"))
-            else:
-                found += check_speaker("chat.name", f"{where}.name", message.get("name"))
+            elif (name := message.get("name")) is not None:
+                found += check_speaker("chat.name", f"{where}.name", name)
     return found
 
 

@@ -126,16 +126,18 @@ class PartWriter:
         self._texts = None
         self._marks = 0
 
-    def fit(self, messages: list[bytes], tools: Set[str], has_format: bool) -> list[bytes]:
+    def fit(
+        self, messages: list[bytes], tools: Set[str], has_format: bool, binds: bool
+    ) -> list[bytes]:
         """The messages as a request takes them.
-
-        Reasoning behind a message that had to be changed is left out: newer models sign it over
-        everything before it (rule R5).
 
         Args:
             messages: The messages, as they were written.
             tools: The names of the tools that the request declares.
             has_format: The request asks for an output format.
+            binds: The model signs its reasoning over everything before it (rule R5): behind a
+                message that had to be changed it is left out. Older models want it back where they
+                go on with their calls.
         """
         cited = has_format and any(self._citations.values())
         crowded = self._has_wide and _count_images(messages) > MANY_IMAGES
@@ -149,7 +151,7 @@ class PartWriter:
                 written = _fit_message(message, self.noted[index], request)
                 is_changed = is_changed or written != message
                 fitted.append(written)
-            elif is_changed and b"thinking" in message:
+            elif is_changed and binds and b"thinking" in message:
                 fitted += entries_without_reasoning([message])
             else:
                 fitted.append(message)

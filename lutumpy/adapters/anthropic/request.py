@@ -149,7 +149,7 @@ def request_fields(
         messages = [message for message in messages if message]
     if encoder.parts.depends_on_request:
         messages = encoder.parts.fit(
-            messages, _declared_names(declared, extra), _asks_for_format(extra)
+            messages, _declared_names(declared, extra), _asks_for_format(extra), dialect.binds
         )
     fields["messages"] = messages
     add_extra(fields, extra)

@@ -9,11 +9,15 @@ import json
 import struct
 from typing import Any
 
+import pytest
+
 from lutumpy import ImagePart, NeedsTools, RawPart, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.rules.anthropic.limits import MANY_IMAGES, MAX_PIXELS, MAX_PIXELS_OF_MANY
 from lutumpy.rules.anthropic.messages import check_request
 from lutumpy.testing import Call, Reply, ScriptedModel
+
+BINDING = "claude-opus-5-5"
 
 
 @tool_fn
@@ -87,6 +91,34 @@ def test_images_in_results_and_raw_ones_count_and_go_as_well_K7() -> None:
     assert json.dumps(sent(session.transcript)).count('"image"') == MANY_IMAGES - 1
     again = Session.load(session.dump())
     assert sent(again.transcript) == sent(session.transcript)
+
+
+@pytest.mark.parametrize(("model", "kept"), [("claude-sonnet-4-5", True), (BINDING, False)])
+def test_reasoning_behind_an_image_that_goes_stays_where_it_isnt_bound_R5(
+    model: str, kept: bool
+) -> None:
+    """An older model refuses to go on with its calls without it."""
+    session = Session()
+    session.push_user(["see", image(3000), *[image(20)] * (MANY_IMAGES - 1)])
+    answer = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    turn = session.text_turn(AnthropicMessages(model), tools=Tools)
+    outcome = turn.read(AnthropicMessages.response(answer))
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [call.complete(image(20)) for call in outcome.round.calls])
+    messages = AnthropicMessages.request(session.transcript, model=model)["messages"]
+    assert kinds(messages[0])[:2] == ["text", "text"]
+    assert kinds(messages[1]) == (["thinking", "tool_use"] if kept else ["tool_use"])
 
 
 def test_images_of_a_history_count_and_stay_as_they_are() -> None:

@@ -117,6 +117,7 @@ class ConverseEncoder:
         entries: The messages.
         state: What they say of settings, and which reasoning is bound to them.
         holds_calls: Whether there are calls or results, beside which a request needs tools.
+        shows_images: Whether a message that was written shows one.
     """
 
     __slots__ = (
@@ -131,6 +132,7 @@ class ConverseEncoder:
         "_system_read",
         "entries",
         "holds_calls",
+        "shows_images",
         "state",
     )
 
@@ -150,6 +152,7 @@ class ConverseEncoder:
         # first ephemeral item.
         self._stable: tuple[int, int, bytes] | None = None
         self.holds_calls: bool = False
+        self.shows_images: bool = False
         self._ids = Renamer(CALL_ID, MAX_CALL_ID, "tooluse_")
         self._names = Renamer(NAME, MAX_NAME, "tool_")
 
@@ -164,6 +167,7 @@ class ConverseEncoder:
         twin._original = self._original
         twin._stable = self._stable
         twin.holds_calls = self.holds_calls
+        twin.shows_images = self.shows_images
         twin._ids = self._ids.copy()
         twin._names = self._names.copy()
         return twin
@@ -285,6 +289,7 @@ class ConverseEncoder:
         if self._dialect.alone and last == "user" and self._last == "results":
             self._write("assistant", encode(text_blocks([_BETWEEN])))
         content = encode(blocks)
+        self.shows_images = self.shows_images or b'"image":{' in content
         if role == self._role:
             self._extend(content)
         else:

@@ -104,7 +104,13 @@ def request_fields(
     if config:
         fields["toolConfig"] = config
     # Only what was rewritten has left an empty place.
-    fields["messages"] = [m for m in messages if m] if encoder.state.rewrites else messages
+    if encoder.state.rewrites:
+        messages = [message for message in messages if message]
+    if encoder.shows_images and dialect.limits_images:
+        from lutumpy.adapters.bedrock.many_images import fit_images  # few conversations show any
+
+        messages = fit_images(messages, dialect.binds)
+    fields["messages"] = messages
     for name, value in extra.items():
         if value is UNSET:
             fields.pop(name, None)

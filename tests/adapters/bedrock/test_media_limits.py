@@ -7,15 +7,26 @@ from typing import Any
 
 import pytest
 
-from lutumpy import FilePart, ImagePart, Transcript
+from lutumpy import FilePart, ImagePart, NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.doctor import check_messages
-from lutumpy.rules.bedrock.limits import MAX_DOCUMENT, MAX_IMAGE, MAX_PIXELS
+from lutumpy.rules.bedrock.limits import MANY_IMAGES, MAX_DOCUMENT, MAX_IMAGE, MAX_PIXELS
 
 CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+BINDING = "anthropic.claude-opus-5-5-v1:0"
 NOVA = "amazon.nova-pro-v1:0"
 PROFILE = "arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+@tool_fn
+def look(image: dict[str, int]) -> ImagePart:
+    """Look."""
+    return ImagePart(png(10), "image/png")
+
+
+class Tools(Toolset):
+    look = tool(look)
 
 
 def png(width: int, height: int = 10, *, size: int = 0) -> bytes:
@@ -74,3 +85,54 @@ def test_an_image_that_claude_refuses_is_found_in_a_history() -> None:
     for model, certainty in ((CLAUDE, ["refused"]), (PROFILE, ["some"]), (NOVA, [])):
         found = check_messages("bedrock_converse", messages, model=model)
         assert [p.certainty for p in found if p.rule == "converse.image_size"] == certainty
+
+
+def shown(transcript: Transcript, model: str = CLAUDE) -> list[list[str]]:
+    """The kinds of blocks in each message of a request, those in a result as well."""
+    found = []
+    for message in BedrockConverse.request(transcript, model=model)["messages"]:
+        blocks = [key for block in message["content"] for key in block]
+        for block in message["content"]:
+            content = block.get("toolResult", {}).get("content", [])
+            blocks += [key for part in content for key in part]
+        found.append(blocks)
+    return found
+
+
+def test_beside_many_images_claude_is_shown_none_that_is_wide_K7() -> None:
+    session = Session()
+    session.push_user(["see", ImagePart(png(2001), "image/png"), ImagePart(png(2000), "image/png")])
+    answer = {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}},
+                    {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"image": {}}}},
+                ],
+            }
+        },
+        "stopReason": "tool_use",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+    }
+    turn = session.text_turn(BedrockConverse(CLAUDE), tools=Tools)
+    outcome = turn.read(BedrockConverse.response(answer))
+    assert isinstance(outcome, NeedsTools)
+    wide = ImagePart(png(10, 2001), "image/png")
+    outcome.round.commit(session, [call.complete(wide) for call in outcome.round.calls])
+    small = ImagePart(png(20), "image/png")
+    session.push_user([small] * (MANY_IMAGES - 3))
+    before = shown(session.transcript)
+    assert [kinds.count("image") for kinds in before] == [2, 0, MANY_IMAGES - 2]
+    session.push_user([small])
+    after = shown(session.transcript)
+    assert [kinds.count("image") for kinds in after] == [1, 0, MANY_IMAGES - 2]
+    assert after[0] == ["text", "text", "image"]
+    # An older Claude goes on with its calls only behind its reasoning; a newer one binds it.
+    assert after[1] == ["reasoningContent", "toolUse"]
+    assert shown(session.transcript, BINDING)[1] == ["toolUse"]
+    assert [kinds.count("image") for kinds in shown(session.transcript, NOVA)] == [
+        2,
+        0,
+        MANY_IMAGES - 1,
+    ]

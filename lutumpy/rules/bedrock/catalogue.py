@@ -101,7 +101,8 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule(
         "converse.image_size",
-        "An image for Claude has at most 5 MB in base64, and 8,000 pixels a side",
+        "An image for Claude has at most 5 MB in base64, and 8,000 pixels a side; 2,000 in a "
+        "request with more than 20 images",
         ("refused", "some"),
         vendor_only=True,
     ),

@@ -6,13 +6,15 @@ isn't known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.bedrock.limits import (
     DOCUMENT_NAME,
+    MANY_IMAGES,
     MAX_IMAGE,
     MAX_PIXELS,
+    MAX_PIXELS_OF_MANY,
     REFUSED_IN_DOCUMENT_NAME,
 )
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
@@ -40,11 +42,14 @@ _BAD_NAME = (
 def check_media(messages: Any, model: str | None) -> list[Problem]:
     """Problems of what the messages and the results in them show."""
     found: list[Problem] = []
+    images: list[tuple[str, Mapping[str, Any]]] = []
     for turn in join_turns(WIRE, messages):
         found += _check_company(turn)
         for where, part, in_result in _shown_in(turn):
             found += _check_part(where, part, model, in_result=in_result)
-    return found
+            if isinstance(part.get("image"), Mapping):
+                images.append((f"{where}.image", part["image"]))
+    return found + _check_images(images, model)
 
 
 def _shown_in(turn: Turn) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
@@ -79,8 +84,6 @@ def _check_part(
         source = shown.get("source")
         in_s3 = isinstance(source, Mapping) and source.get("s3Location") is not None
         place = f"{where}.{kind}"
-        if kind == "image":
-            found += _check_image_size(place, source, model)
         if kind == "video":
             found += _check_film(place, model)
         elif in_s3:
@@ -94,25 +97,36 @@ def _check_part(
     return found
 
 
-def _check_image_size(where: str, source: Any, model: str | None) -> list[Problem]:
+def _check_images(
+    images: Sequence[tuple[str, Mapping[str, Any]]], model: str | None
+) -> list[Problem]:
     """Claude's limits, in the words of its own API, where positions are the same."""
-    data = source.get("bytes") if isinstance(source, Mapping) else None
     claude = is_claude(model)
-    if claude is False or not isinstance(data, str):
+    if claude is False or not images:
         return []
     from lutumpy.rules.image_size import image_size_in_base64  # few conversations show anything
 
-    size, most = image_size_in_base64(data), MAX_IMAGE // 3 * 4
-    if len(data) > most:
-        at, what = "", f"image exceeds 5 MB maximum: {len(data)} bytes > {most} bytes"
-    elif size is not None and max(size) > MAX_PIXELS:
-        what = f"At least one of the image dimensions exceed max allowed size: {MAX_PIXELS} pixels"
-        at = ".data"
-    else:
-        return []
-    message = f"The model returned the following errors: {where}.source.base64{at}: {what}"
+    most, what = MAX_PIXELS, "max allowed size"
+    if len(images) > MANY_IMAGES:
+        most, what = MAX_PIXELS_OF_MANY, "max allowed size for many-image requests"
+    most_in_base64 = MAX_IMAGE // 3 * 4
     certainty: Certainty = "refused" if claude else "some"
-    return [refusal("converse.image_size", f"{where}.source", message, certainty)]
+    found: list[Problem] = []
+    for where, image in images:
+        source = image.get("source")
+        data = source.get("bytes") if isinstance(source, Mapping) else None
+        if not isinstance(data, str):
+            continue
+        size, words = image_size_in_base64(data), ""
+        if len(data) > most_in_base64:
+            words = f": image exceeds 5 MB maximum: {len(data)} bytes > {most_in_base64} bytes"
+        elif size is not None and max(size) > most:
+            words = f".data: At least one of the image dimensions exceed {what}: {most} pixels"
+        if words:
+            place = f"{where}.source"
+            message = f"The model returned the following errors: {place}.base64{words}"
+            found.append(refusal("converse.image_size", place, message, certainty))
+    return found
 
 
 def _check_film(where: str, model: str | None) -> list[Problem]:

@@ -136,3 +136,14 @@ def test_beside_many_images_claude_is_shown_none_that_is_wide_K7() -> None:
         0,
         MANY_IMAGES - 1,
     ]
+
+
+def test_wide_images_beside_many_others_are_found_in_a_history() -> None:
+    transcript = Transcript()
+    wide, small = (ImagePart(png(width), "image/png") for width in (2001, 2000))
+    transcript.push_user(["see", wide, *[small] * (MANY_IMAGES - 1)])
+    for more, certainty in (([], []), ([small], ["refused"])):
+        transcript.push_user(["and", *more])
+        messages = BedrockConverse.request(transcript, model=NOVA)["messages"]
+        found = check_messages("bedrock_converse", messages, model=CLAUDE)
+        assert [p.certainty for p in found if p.rule == "converse.image_size"] == certainty

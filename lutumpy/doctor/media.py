@@ -11,7 +11,16 @@ import binascii
 import re
 from typing import Any
 
-__all__ = ["TAKEN_FROM_DATA_URL", "WRITTEN_AS_TEXT", "base64_of_data_url", "decode_text_file"]
+__all__ = [
+    "PDF_BEGINS",
+    "TAKEN_FROM_DATA_URL",
+    "WRITTEN_AS_TEXT",
+    "base64_of_data_url",
+    "decode_text_file",
+]
+
+PDF_BEGINS = "JVBERi0"
+"""The beginning of every PDF, `%PDF-`, in base64."""
 
 WRITTEN_AS_TEXT = "The API takes no files of this type; this one is plain text and is sent as text."
 """The reason for a file that becomes a text."""

@@ -149,6 +149,47 @@ MENDED: list[tuple[Api, str, Json, Json]] = [
         {"type": "input_image", "image_url": {"url": "https://x/a.png"}, "detail": "high"},
         {"type": "input_image", "image_url": "https://x/a.png", "detail": "high"},
     ),
+    # A file without its name, or with an address for its data [reported].
+    (
+        "openai_chat",
+        "set_content",
+        {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}},
+        {
+            "type": "file",
+            "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "file.pdf"},
+        },
+    ),
+    (
+        "openai_chat",
+        "set_content",
+        {"type": "file", "file": {"file_data": "JVBERi0=", "filename": "a.pdf"}},
+        {
+            "type": "file",
+            "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"},
+        },
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_file", "file_data": "JVBERi0="},
+        {
+            "type": "input_file",
+            "file_data": "data:application/pdf;base64,JVBERi0=",
+            "filename": "file.pdf",
+        },
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_file", "file_data": f"data:text/plain;base64,{WORDS}"},
+        {"type": "input_file", "file_data": f"data:text/plain;base64,{WORDS}", "filename": "file"},
+    ),
+    (
+        "openai_responses",
+        "set_content",
+        {"type": "input_file", "file_data": "https://x/a.pdf", "filename": "a.pdf"},
+        {"type": "input_file", "file_url": "https://x/a.pdf", "filename": "a.pdf"},
+    ),
     # Bytes without `data:` before them [reported].
     ("openai_chat", "set_content", shown(PNG), shown(f"data:image/png;base64,{PNG}")),
     ("openai_responses", "set_content", seen(JPEG), seen(f"data:image/jpeg;base64,{JPEG}")),
@@ -214,6 +255,18 @@ def test_a_type_that_the_name_or_the_bytes_show_is_set(
         ("openai_chat", "chat.media_source", {"type": "image_url", "image_url": {"url": 5}}),
         ("openai_chat", "chat.media_source", {"type": "file", "file": "x"}),
         ("openai_chat", "chat.media_source", {"type": "file", "file": {"file_data": {}}}),
+        ("openai_chat", "chat.media_source", {"type": "file", "file": {}}),
+        ("openai_chat", "chat.media_source", {"type": "file", "file": {"filename": "a.pdf"}}),
+        (
+            "openai_chat",
+            "chat.media_source",
+            {"type": "file", "file": {"file_data": "https://x/a.pdf", "filename": "a.pdf"}},
+        ),
+        (
+            "openai_responses",
+            "responses.media_source",
+            {"type": "input_file", "file_data": "[file was removed]", "filename": "a.pdf"},
+        ),
         ("openai_responses", "responses.media_source", seen("[image was removed]")),
         ("openai_responses", "responses.media_source", {"type": "input_image", "image_url": {}}),
         ("openai_responses", "responses.media_source", {"type": "input_image", "file_id": {}}),

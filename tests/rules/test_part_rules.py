@@ -118,8 +118,6 @@ def test_chat_takes_what_its_description_lists(part: dict[str, Any]) -> None:
         ("image_url", {"url": PAGE, "type": "url"}),
         ("input_audio", {"data": "", "format": "wav"}),
         ("input_audio", {"data": "UklGRg==", "format": "wav", "type": "wav"}),
-        ("file", {"file_data": PDF}),
-        ("file", {"file_data": "JVBERi0=", "filename": "a.pdf"}),
         ("file", {"file_data": f"{PDF}!", "filename": "a.pdf"}),
         ("file", {"file_data": PDF, "filename": "a.pdf", "type": "pdf"}),
         ("file", {"file_id": ""}),
@@ -178,11 +176,18 @@ def test_responses_takes_what_its_description_lists(part: dict[str, Any]) -> Non
         ({"type": "input_image", "image_url": PNG, "file_id": "file-1"}, "image_url"),
         ({"type": "input_file", "filename": "a.pdf"}, "file_data"),
         ({"type": "input_file", "file_id": "file-1", "file_url": PAGE}, "file_data"),
-        ({"type": "input_file", "file_data": PDF}, "filename"),
     ],
 )
-def test_responses_wants_one_source_and_a_name_of_data(part: dict[str, Any], lacking: str) -> None:
+def test_responses_wants_one_source(part: dict[str, Any], lacking: str) -> None:
     assert responses(part) == [f"Missing required parameter: '{RESPONSES}.{lacking}'."]
+
+
+def test_openai_wants_a_name_of_data() -> None:
+    found = "Missing required parameter: '{}'."
+    assert responses({"type": "input_file", "file_data": PDF}) == [found.format(RESPONSES)]
+    assert chat({"type": "file", "file": {"file_data": PDF}}) == [
+        found.format(f"{CHAT}.file.file_id")
+    ]
 
 
 def test_responses_refuses_addresses_and_details_of_another_form() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from lutumpy.doctor.anthropic.paths import block_path
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.media import (
+    PDF_BEGINS,
     TAKEN_FROM_DATA_URL,
     WRITTEN_AS_TEXT,
     base64_of_data_url,
@@ -21,9 +22,6 @@ from lutumpy.rules.anthropic.media import SOURCES
 from lutumpy.rules.media import PDF, PLAIN, image_type, plain_type, type_of_bytes
 
 __all__ = ["mend_media_type", "mend_source", "read_source", "write_source"]
-
-# The beginning of every PDF, `%PDF-`, in base64.
-_PDF_BEGINS = "JVBERi0"
 
 
 def read_source(block: Mapping[str, Any]) -> Piece | None:
@@ -78,7 +76,7 @@ def mend_media_type(editor: Editor, problem: Problem) -> None:
         actual = type_of_bytes(data) or image_type(named)
     elif source.get("type") == "text":
         actual = PLAIN
-    elif data.startswith(_PDF_BEGINS):
+    elif data.startswith(PDF_BEGINS):
         actual = PDF
     if actual is not None:
         editor.put((*path, "media_type"), actual)

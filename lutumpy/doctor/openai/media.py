@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path, copied
-from lutumpy.doctor.media import WRITTEN_AS_TEXT, decode_text_file
+from lutumpy.doctor.media import PDF_BEGINS, WRITTEN_AS_TEXT, decode_text_file
 from lutumpy.doctor.mending import drop_entry
-from lutumpy.doctor.pieces import Media, Piece, non_empty_text
+from lutumpy.doctor.pieces import Media, Piece, non_empty_text, type_of
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
 from lutumpy.rules.media import PDF, data_type, image_type, type_of_bytes
@@ -72,7 +72,13 @@ def write_audio(media: Media) -> Json | None:
 
 
 def mend_chat_source(editor: Editor, problem: Problem) -> None:
-    """An address without the object around it; an image without its bytes, or without `data:`."""
+    """An address without the object around it; an image without its bytes, bytes without `data:`; a
+    file without its name.
+    """
+    file_path = (*problem.path[:3], "file")
+    if isinstance(editor.get(file_path), dict):
+        _mend_file(editor, problem, file_path)
+        return
     path = (*problem.path[:3], "image_url")
     image = editor.get(path)
     if isinstance(image, str):
@@ -84,7 +90,13 @@ def mend_chat_source(editor: Editor, problem: Problem) -> None:
 
 
 def mend_responses_source(editor: Editor, problem: Problem) -> None:
-    """An object around an address; an image without its bytes, or without `data:`."""
+    """An object around an address; an image without its bytes, bytes without `data:`; a file
+    without its name, or with an address for its data.
+    """
+    part = editor.get(problem.path[:3])
+    if type_of(part) == "input_file":
+        _mend_file(editor, problem, problem.path[:3], takes_address=True)
+        return
     path = (*problem.path[:3], "image_url")
     image = editor.get(path)
     if not isinstance(image, dict):
@@ -98,6 +110,33 @@ def mend_responses_source(editor: Editor, problem: Problem) -> None:
     if detail is not None and editor.get((*path[:3], "detail")) is None:
         editor.put((*path[:3], "detail"), detail)
     reason = "Responses takes the address of an image itself, without an object around it."
+    editor.done("set_content", problem, reason)
+
+
+def _mend_file(
+    editor: Editor, problem: Problem, path: Path, *, takes_address: bool = False
+) -> None:
+    file = editor.get(path)
+    data = file.get("file_data")
+    if not isinstance(data, str):
+        return
+    if takes_address and data[:4].lower() == "http":
+        editor.expect((*path, "file_data"))
+        editor.remove_key((*path, "file_data"))
+        editor.put((*path, "file_url"), data)
+        reason = "This is the address of a file and not its data; it goes where addresses do."
+        editor.done("set_content", problem, reason)
+        return
+    is_pdf = data.startswith(PDF_BEGINS) or _is_pdf(data)
+    if data[:5].lower() != "data:":
+        if not is_pdf:
+            return
+        editor.put((*path, "file_data"), f"data:{PDF};base64,{data}")
+    if not non_empty_text(file.get("filename")):
+        editor.put((*path, "filename"), "file.pdf" if is_pdf else "file")
+    reason = (
+        "The API takes the data of a file as a data URL, and beside a name; it gets what lacks."
+    )
     editor.done("set_content", problem, reason)
 
 

@@ -104,8 +104,11 @@ def check_image(kind_rule: str, length_rule: str, where: str, url: Any) -> list[
     return [Problem(kind_rule, where, message, "refused", code="invalid_image_format")]
 
 
-def check_file_data(kind_rule: str, length_rule: str, where: str, data: Any) -> list[Problem]:
-    """Problems of a file's data URL: a kind that the API doesn't read, or too many characters.
+def check_file_data(
+    kind_rule: str, length_rule: str, source_rule: str, where: str, data: Any
+) -> list[Problem]:
+    """Problems of a file's data URL: none at all, a kind that the API doesn't read, or too many
+    characters.
 
     Only sound, film and images are known to be refused. Of texts and tables on Chat Completions
     the sources say both: OpenAI announced them, and later answers refuse them.
@@ -113,13 +116,17 @@ def check_file_data(kind_rule: str, length_rule: str, where: str, data: Any) -> 
     Args:
         kind_rule: Id of the rule about kinds; its prefix says which API it is.
         length_rule: Id of the rule about lengths.
+        source_rule: Id of the rule about sources.
         where: The position of the data.
         data: The data URL; a problem of its type is another rule's.
     """
+    if not isinstance(data, str):
+        return []
     kind = data_type(data)
     is_chat = kind_rule.startswith("chat.")
     takes = takes_chat_file if is_chat else takes_responses_file
-    if kind is None or takes(kind):
+    is_url = data[:5].lower() == "data:"
+    if is_url and (kind is None or takes(kind)):
         return _check_length(length_rule, where, data, MAX_FILE_DATA)
     if is_chat:
         expected, more = "an application/pdf MIME type (e.g. 'data:application/pdf", ""
@@ -129,13 +136,16 @@ def check_file_data(kind_rule: str, length_rule: str, where: str, data: Any) -> 
             " Please see https://platform.openai.com/docs/assistants/tools/file-search"
             "#supported-files for supported file types."
         )
+    # Bytes without `data:` before them, or an address [reported: vercel/ai#7266, #7776].
+    got = f"unsupported MIME type '{kind}'" if is_url else "an invalid base64-encoded value"
     message = (
         f"Invalid file data: '{where}'. Expected a base64-encoded data URL with {expected};base64,"
-        f"SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type '{kind}'.{more}"
+        f"SGVsbG8sIFdvcmxkIQ=='), but got {got}.{more}"
     )
-    is_media = kind.startswith(("audio/", "video/", "image/"))
-    certainty: Certainty = "refused" if is_media else "some"
-    return [Problem(kind_rule, where, message, certainty, param=where, code="invalid_value")]
+    is_sure = not is_url or (kind or "").startswith(("audio/", "video/", "image/"))
+    certainty: Certainty = "refused" if is_sure else "some"
+    rule = kind_rule if is_url else source_rule
+    return [Problem(rule, where, message, certainty, param=where, code="invalid_value")]
 
 
 def check_file_url(rule: str, where: str, url: Any) -> list[Problem]:

@@ -42,7 +42,9 @@ def check_shown_file(where: str, file: Any) -> list[Problem]:
     if not isinstance(file, Mapping):
         return [wrong_type(rule, where, "an object", file)]
     found = check_texts(rule, where, file, ("file_data", "file_id", "filename"))
-    data_at = f"{where}.file_data"
-    return found or check_file_data(
-        "chat.file_data", "chat.part_length", data_at, file.get("file_data")
-    )
+    data, data_at = file.get("file_data"), f"{where}.file_data"
+    found = found or check_file_data("chat.file_data", "chat.part_length", rule, data_at, data)
+    if not found and file.get("file_id") is None and (data is None or not file.get("filename")):
+        # Data without a name counts for nothing [reported: openai/openai-agents-python#1513].
+        return [missing(rule, f"{where}.file_id")]
+    return found

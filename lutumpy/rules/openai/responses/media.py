@@ -35,14 +35,14 @@ def check_shown_image(where: str, part: Mapping[str, Any]) -> list[Problem]:
 
 def check_shown_file(where: str, part: Mapping[str, Any]) -> list[Problem]:
     """Problems of a part `input_file` of Responses."""
-    keys = ("file_data", "file_id", "file_url", "filename")
-    found = check_texts("responses.media_source", where, part, keys)
+    rule = "responses.media_source"
+    found = check_texts(rule, where, part, ("file_data", "file_id", "file_url", "filename"))
     if found:
         return found
-    data_at = f"{where}.file_data"
-    found = check_file_data(
-        "responses.file_data", "responses.part_length", data_at, part.get("file_data")
-    )
+    data, data_at = part.get("file_data"), f"{where}.file_data"
+    found = check_file_data("responses.file_data", "responses.part_length", rule, data_at, data)
+    if not found and data is not None and not part.get("filename"):
+        return [missing(rule, where)]  # [reported: laravel/ai#321]
     # One problem for one file, even if it has both data and an address.
     url_at = f"{where}.file_url"
     return found or check_file_url("responses.file_url", url_at, part.get("file_url"))

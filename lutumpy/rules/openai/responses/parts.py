@@ -62,12 +62,10 @@ def check_part(value: Mapping[str, Any], place: PartPlace) -> list[Problem]:
 
 
 def _check_source(part: Mapping[str, Any]) -> list[Problem]:
-    """An image or a file has one source, and data has a name."""
+    """An image or a file has one source."""
     sources = _SOURCES.get(str(part["type"]))
     if sources is None:
         return []
     if len([key for key in sources if key in part]) != 1:
         return [missing("responses.parts", f"{_WHERE}.{sources[0]}")]
-    if "file_data" in part and "filename" not in part:
-        return [missing("responses.parts", f"{_WHERE}.filename")]
     return []

@@ -77,7 +77,7 @@ def check_source(
 
 def check_many_images(messages: Any) -> list[Problem]:
     """Images that a request with many takes only if they are smaller."""
-    images = [(where, block) for where, block in _images_in(messages)]
+    images = list(_images_in(messages))
     if len(images) <= MANY_IMAGES:
         return []
     found: list[Problem] = []

@@ -365,6 +365,8 @@ def test_a_text_that_openai_may_take_as_a_file_is_written_out_by_a_thorough_repa
     assert propose_repairs("openai_chat", history) == []
     _, after = mended("openai_chat", history, thorough=True)
     assert after == [said("user", {"type": "text", "text": "hello"})]
+    unreadable = [said("user", file("text/markdown", "no base64!"))]
+    assert propose_repairs("openai_chat", unreadable, thorough=True) == []
     data = f"data:application/x-yaml;base64,{WORDS}"
     history = [said("user", {"type": "input_file", "filename": "a.yaml", "file_data": data})]
     assert propose_repairs("openai_responses", history) == []

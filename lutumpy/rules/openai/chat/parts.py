@@ -52,9 +52,9 @@ def _holds_sound(value: Any) -> bool:
 
 
 def _holds_file(value: Any) -> bool:
-    """A file by its id, or its data with a name: OpenAI wants one with the data."""
-    if not isinstance(value, Mapping):
-        return False
+    """A file by its id, or its data with a name: OpenAI wants one with the data. That it is an
+    object has been looked at.
+    """
     if "file_id" in value:
         return find_misfit(value, {"file_id": holds_text}, {}) is None and "type" not in value
     fields: dict[str, Holds] = {"file_data": holds_data_url, "filename": holds_text}

@@ -183,7 +183,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
                     transcript.append_turn(item)
             elif isinstance(item, Message):
                 if item.late is None:
-                    transcript.append(item)
+                    transcript._append(item, asks_rules=False)
                 else:
                     transcript.append_late((item,), counted=False)
             else:

@@ -64,6 +64,16 @@ class Finding(Toolset):
     find = tool(find)
 
 
+@tool_fn(late=True)
+def paint() -> Any:
+    """Paint a picture."""
+    return ""
+
+
+class Painting(Toolset):
+    paint = tool(paint)
+
+
 def answered(*outputs: Any) -> Session:
     """A session with one round; each call is answered with one of these."""
     session = Session()
@@ -395,6 +405,33 @@ def test_r4_a_dump_holds_it_and_gives_the_same_request() -> None:
     assert AnthropicMessages.request(again.transcript) == AnthropicMessages.request(
         session.transcript
     )
+
+
+def test_r4_one_that_only_this_release_knows_to_be_refused_is_loaded_and_sent_as_its_text() -> None:
+    """In a message, in a result, and in a late one; it stays for the next dump."""
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    picture = RawPart(ANTHROPIC, {"type": "image", "source": source}, text="A picture.")
+    session = answered(picture)
+    session.push_user([picture])
+    model = ScriptedModel([Reply(calls=[Call("paint", {})])], api=ANTHROPIC)
+    outcome = session.text_turn(model, tools=Painting).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [call.later() for call in outcome.round.calls])
+    (call,) = session.open_calls
+    session.deliver([type(call.reject("no"))(call.metadata, (picture,))])
+    older = json.loads(json.dumps(session.dump()).replace("image/png", "image/jpeg"))
+    again = Session.load(older)
+    body = json.dumps(AnthropicMessages.request(again.transcript)["messages"])
+    assert (body.count("A picture."), body.count('"image"')) == (3, 0)
+    assert _items_of(again.dump()) == _items_of(older)
+    with pytest.raises(TranscriptError, match="does not match the provided media type"):
+        again.push_user(
+            [
+                RawPart(
+                    ANTHROPIC, {"type": "image", "source": {**source, "media_type": "image/jpeg"}}
+                )
+            ]
+        )
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,21 @@ def content_problem(content: Any) -> str | None:
     return None
 
 
-def part_problem(part: Any) -> str | None:
-    """What is wrong with a content part, as a sentence; `None` for a good one."""
+def part_problem(part: Any, *, asks_rules: bool = True) -> str | None:
+    """What is wrong with a content part, as a sentence; `None` for a good one.
+
+    Args:
+        part: Anything.
+        asks_rules: Whether a part of one API is asked of the rules of that API.
+    """
     if not isinstance(part, PARTS):
         return f"{_type_name(part)} is not a content part"
     if isinstance(part, FoundTool):
         return None  # checked where it was made
-    problem = _raw_problem(part) if isinstance(part, RawPart) else _field_problem(part)
+    if isinstance(part, RawPart):
+        problem = _raw_problem(part) if asks_rules else None
+    else:
+        problem = _field_problem(part)
     return f"the {type(part).__name__} {problem}" if problem is not None else None
 
 
@@ -208,10 +216,10 @@ def _read_part(part: str | Part) -> Part:
     return TextPart(clean_text(text)) if isinstance(text, str) else text
 
 
-def check_message_parts(role: Role, parts: tuple[Part, ...]) -> None:
-    """Raise `TranscriptError` for parts that no message of this role takes."""
+def check_message_parts(role: Role, parts: tuple[Part, ...], *, asks_rules: bool) -> None:
+    """Raise `TranscriptError` for parts that no message of this role takes; see `part_problem`."""
     for part in parts:
-        if (problem := part_problem(part)) is not None:
+        if (problem := part_problem(part, asks_rules=asks_rules)) is not None:
             raise TranscriptError(f"{problem}; the transcript is unchanged")
         if role != "user" and not isinstance(part, TextPart):
             raise TranscriptError(f"a {role} message takes text only; the transcript is unchanged")

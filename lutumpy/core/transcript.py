@@ -17,15 +17,7 @@ from lutumpy.core import windows
 from lutumpy.core.digests import Digests
 from lutumpy.core.head import Head
 from lutumpy.core.item_store import FailureKey, ItemStore, failure_key
-from lutumpy.core.items import (
-    Api,
-    AssistantTurn,
-    Item,
-    Message,
-    Part,
-    Role,
-    ToolResults,
-)
+from lutumpy.core.items import Api, AssistantTurn, Item, Message, Part, Role, ToolResults
 from lutumpy.core.parts import check_message_parts, read_message_parts
 from lutumpy.core.transcript_state import Draft, Receipt
 from lutumpy.core.turn_origin import TurnOrigin
@@ -183,8 +175,14 @@ class Transcript(ItemStore):
         if message.late is not None:
             self.append_late((message,))
             return
+        self._append(message, asks_rules=True)
+
+    def _append(self, message: Message, *, asks_rules: bool) -> None:
+        """Add a message; one of a dump without asking the rules of an API about its parts: what
+        this release knows to be refused was taken by the one that wrote it, and is sent as text.
+        """
         if message.verbatim is None:
-            check_message_parts(message.role, message.parts)
+            check_message_parts(message.role, message.parts, asks_rules=asks_rules)
             self._refuse_text()
         if not message.ephemeral and not self._state.tail:
             self._write((message,))
@@ -198,22 +196,20 @@ class Transcript(ItemStore):
 
         Args:
             messages: Late items, as `late_message` makes them.
-            counted: Whether those that failed count as failures of their calls.
+            counted: Whether those that failed count as failures of their calls; those of a dump
+                were counted before.
 
         Raises:
             TranscriptError: one answers a call that isn't open, or the provider of the last turn
                 accepts no text before the next turn (rule R6). Nothing was added.
         """
-        from lutumpy.core.promises import (
-            check_late,
-            without_call,
-        )  # most calls are answered at once
+        from lutumpy.core.promises import check_late, without_call  # few calls stay open
 
         open_calls = self._state.open
         answered = check_late(messages, open_calls)
         for message in messages:
             if message.verbatim is None:
-                check_message_parts(message.role, message.parts)
+                check_message_parts(message.role, message.parts, asks_rules=counted)
         self._refuse_text()
         failures = [
             (failure_key(call.name, call.arguments), 1)

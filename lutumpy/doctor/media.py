@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from typing import Any
+
+from lutumpy.rules.media import is_base64
 
 __all__ = [
     "PDF_BEGINS",
@@ -28,7 +29,6 @@ WRITTEN_AS_TEXT = "The API takes no files of this type; this one is plain text a
 TAKEN_FROM_DATA_URL = "The bytes stand in a data URL; the API takes the base64 alone."
 """The reason for base64 that is taken out of a data URL."""
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}\Z")  # of either alphabet
 _TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
 
 
@@ -45,5 +45,5 @@ def decode_text_file(media_type: str, data: str) -> str | None:
 def base64_of_data_url(value: Any) -> str | None:
     """The base64 in a data URL; `None` for anything else, and for one without a single byte."""
     head, comma, data = value.partition(",") if isinstance(value, str) else ("", "", "")
-    is_base64 = head.startswith("data:") and head.endswith(";base64")
-    return data if comma and is_base64 and _BASE64.match(data) is not None else None
+    says_base64 = head.startswith("data:") and head.endswith(";base64")
+    return data if comma and says_base64 and data.rstrip("=") and is_base64(data) else None

@@ -10,18 +10,29 @@ from __future__ import annotations
 
 import base64
 
-__all__ = ["image_size", "image_size_in_base64"]
+__all__ = ["image_size", "image_size_in_base64", "longest_side"]
 
-# Pictures and colour profiles inside a JPEG come before its size.
-_LOOKED_AT = 1_000_000  # characters of base64
+# How many characters of base64 are looked at. Pictures and colour profiles inside a JPEG come
+# before its size; `/9` begins its base64.
+_OF_JPEG = 1_000_000
+_OF_OTHERS = 60
 # The markers of JPEG that begin a frame, and those that nothing belongs to.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _BARE = frozenset((0x01, *range(0xD0, 0xD9)))
 
 
+def longest_side(data: bytes | str) -> int:
+    """The pixels of the longer side of an image, from its bytes or their base64; 0 where they don't
+    say it.
+    """
+    size = image_size_in_base64(data) if isinstance(data, str) else image_size(data)
+    return 0 if size is None else max(size)
+
+
 def image_size_in_base64(data: str) -> tuple[int, int] | None:
     """`image_size` of base64 text."""
-    whole_groups = min(_LOOKED_AT, len(data)) // 4 * 4
+    most = _OF_JPEG if data.lstrip().startswith("/9") else _OF_OTHERS
+    whole_groups = min(most, len(data)) // 4 * 4
     try:
         return image_size(base64.b64decode(data[:whole_groups]))
     except ValueError:

@@ -33,6 +33,7 @@ PLAIN = "text/plain"
 SOUND_AND_FILM = (".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac", ".mp4", ".mov", ".webm")
 """How the address of a sound or a film ends. No API takes one as a file [recorded: 4 refusals]."""
 
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}\Z")
 _DATA_URL = re.compile(r"data:([^;,]{1,200})[;,]")
 # The first bytes of each kind of image; WebP has its own check, as its bytes begin like a sound's.
 _FIRST_BYTES: Mapping[bytes, str] = {
@@ -59,6 +60,15 @@ def data_type(url: Any) -> str | None:
     """The (plain) media type that a data URL names; `None` for anything else."""
     match = _DATA_URL.match(url) if isinstance(url, str) else None
     return plain_type(match[1]) if match is not None else None
+
+
+def is_base64(text: str) -> bool:
+    """Whether a text is base64 in either of its two alphabets, with padding or without. Gemini
+    takes both [recorded].
+    """
+    if _BASE64.match(text) is None:
+        return False
+    return len(text.rstrip("=")) % 4 != 1
 
 
 def type_of_bytes(data: str) -> str | None:

@@ -30,6 +30,7 @@ from lutumpy.rules.gemini.law import (
 from lutumpy.rules.gemini.messages import check_request
 from lutumpy.rules.gemini.models import generation, is_misspelled, signs_calls
 from lutumpy.rules.gemini.tool_settings import TOOL_SETTINGS
+from lutumpy.rules.media import is_base64
 
 FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
 API = "gemini_generate_content"
@@ -458,7 +459,7 @@ def test_fields_are_found_in_either_spelling() -> None:
     [("AAAA", True), ("AA==", True), ("A-_/+A", True), ("AAA", True), ("A", False), ("a b", False)],
 )
 def test_both_alphabets_of_base64_are_taken(text: str, fits: bool) -> None:
-    assert limits.is_base64(text) is fits
+    assert is_base64(text) is fits
 
 
 def test_parts_that_programs_write_say_or_show_something() -> None:

@@ -32,8 +32,7 @@ from lutumpy.core.items import FoundTool, Part, RawPart
 from lutumpy.core.parts import raw_value
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
-from lutumpy.rules.anthropic.limits import MANY_IMAGES, MAX_BREAKPOINTS, MAX_PIXELS_OF_MANY
-from lutumpy.rules.anthropic.media import largest_side
+from lutumpy.rules.anthropic.limits import MAX_BREAKPOINTS
 from lutumpy.rules.anthropic.parts import check_part
 from lutumpy.rules.shape import PartPlace
 
@@ -140,7 +139,7 @@ class PartWriter:
                 go on with their calls.
         """
         cited = has_format and any(self._citations.values())
-        crowded = self._has_wide and _count_images(messages) > MANY_IMAGES
+        crowded = self._has_wide and _are_many_images(messages)
         if not (cited or crowded) and all(texts.keys() <= tools for texts in self.noted.values()):
             return messages
         request = _Request(tools, has_format, crowded)
@@ -192,18 +191,23 @@ def _fit_block(
     if kind == "tool_reference" and (name := block["tool_name"]) in texts.keys() - request.tools:
         return {"type": "text", "text": texts[name]}
     if kind == "image" and request.crowded and _is_wide(block):
-        most = f"{MAX_PIXELS_OF_MANY} pixels a side is the most beside many images"
-        return {"type": "text", "text": f"[image left out: {most}]"}
+        from lutumpy.rules.claude_images import LEFT_OUT
+
+        return {"type": "text", "text": LEFT_OUT}
     if kind in _CITED and request.has_format and block.get("citations"):
         return {name: value for name, value in block.items() if name != "citations"}
     return block
 
 
 def _is_wide(block: dict[str, Any]) -> bool:
+    from lutumpy.rules.claude_images import is_wide  # few conversations show anything
+
     data = block["source"].get("data")
-    return isinstance(data, str) and (largest_side(data) or 0) > MAX_PIXELS_OF_MANY
+    return isinstance(data, str) and is_wide(data)
 
 
-def _count_images(messages: Iterable[bytes]) -> int:
-    """How many images there are: inside a text, these quotes would be escaped."""
-    return sum(message.count(b'"type":"image"') for message in messages)
+def _are_many_images(messages: Iterable[bytes]) -> bool:
+    from lutumpy.rules.claude_images import MANY_IMAGES
+
+    # Inside a text, these quotes would be escaped.
+    return sum(message.count(b'"type":"image"') for message in messages) > MANY_IMAGES

@@ -46,11 +46,10 @@ def _encode_image(part: ImagePart) -> dict[str, Any] | None:
         return None
     if part.data is None:
         return {"type": "image", "source": {"type": "url", "url": part.url}}
-    from lutumpy.rules.image_size import image_size  # few conversations show anything
+    from lutumpy.rules.claude_images import pixels_refusal  # few conversations show anything
 
     data = _encode_base64(part.data)
-    size = image_size(part.data)
-    if len(data) > limits.MAX_IMAGE or (size is not None and max(size) > limits.MAX_PIXELS):
+    if len(data) > limits.MAX_IMAGE or pixels_refusal(part.data):
         return None
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 

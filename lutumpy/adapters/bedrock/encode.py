@@ -34,6 +34,7 @@ from lutumpy.core.items import (
     CallBlock,
     Item,
     Message,
+    Part,
     RefusalBlock,
     ResultBlock,
     TextBlock,
@@ -52,6 +53,7 @@ from lutumpy.rules.bedrock.models import (
     needs_record,
     takes_tool_changes,
 )
+from lutumpy.rules.shape import PartPlace
 
 __all__ = ["ConverseEncoder", "Dialect", "dialect_of"]
 
@@ -71,8 +73,8 @@ class Dialect(NamedTuple):
     Attributes:
         alone: Results stand alone in their message.
         signs: It takes no reasoning without its signature.
-        blanks: It takes texts of white space.
-        limits_images: It refuses images of more bytes or pixels than Claude takes there.
+        may_be_claude: It is a Claude, or nobody knows: texts of white space are taken, and large
+            images refused.
         changes: System messages may withdraw declared tools, and offer them again.
         binds: Its reasoning is bound to what was sent before.
         needs_record: It takes no reasoning of models that bind none.
@@ -80,8 +82,7 @@ class Dialect(NamedTuple):
 
     alone: bool
     signs: bool
-    blanks: bool
-    limits_images: bool
+    may_be_claude: bool
     changes: bool = False
     binds: bool = False
     needs_record: bool = False
@@ -98,7 +99,6 @@ def dialect_of(model: str | None) -> Dialect:
     return Dialect(
         keeps_results_alone(model) is True,
         claude is True,
-        claude is not False,
         claude is not False,
         takes_tool_changes(model),
         binds_reasoning(model),
@@ -328,8 +328,7 @@ class ConverseEncoder:
             self._add_original(message, verbatim)
             return
         if message.role == "user":
-            limited = self._dialect.limits_images
-            blocks = [b for part in message.parts for b in part_blocks(part, "message", limited)]
+            blocks = self._write_parts(message.parts, "message")
             has_text = any("text" in block for block in blocks)
             if not has_text and any("document" in block for block in blocks):
                 # "A text block must be included when using documents."
@@ -344,6 +343,10 @@ class ConverseEncoder:
         else:
             marked = [f"<system>\n{text}\n</system>" for text in texts]
             self._append("user", text_blocks(marked), "user")
+
+    def _write_parts(self, parts: Iterable[Part], place: PartPlace) -> list[dict[str, Any]]:
+        may_be_claude = self._dialect.may_be_claude
+        return [block for part in parts for block in part_blocks(part, place, may_be_claude)]
 
     def _add_original(self, message: Message, verbatim: Verbatim) -> None:
         if verbatim.system:
@@ -431,7 +434,7 @@ class ConverseEncoder:
     def _goes_back(self, block: dict[str, Any], turn: AssistantTurn) -> bool:
         text = block.get("text")
         if isinstance(text, str):
-            return self._dialect.blanks or not _is_blank(block)
+            return self._dialect.may_be_claude or not _is_blank(block)
         if REASONING not in block:
             return True
         reasoning_text = block[REASONING].get("reasoningText")
@@ -467,8 +470,7 @@ class ConverseEncoder:
         if isinstance(result.content, str):
             content = text_blocks([result.content])
         else:
-            limited = self._dialect.limits_images
-            content = [b for part in result.content for b in part_blocks(part, "result", limited)]
+            content = self._write_parts(result.content, "result")
         written: dict[str, Any] = {"toolUseId": self._ids(result.call_id), "content": content}
         if result.status not in ("ok", "promised"):
             # "cannot be empty when status value is error"

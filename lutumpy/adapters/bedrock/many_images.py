@@ -12,15 +12,11 @@ from typing import Any
 from lutumpy.adapters.bedrock.carriers import without_reasoning
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
-from lutumpy.rules.bedrock.limits import MANY_IMAGES, MAX_PIXELS_OF_MANY
-from lutumpy.rules.image_size import image_size_in_base64
+from lutumpy.rules.claude_images import LEFT_OUT, MANY_IMAGES, is_wide
 
 __all__ = ["fit_images"]
 
 _IMAGE = b'"image":{'
-_LEFT_OUT = {
-    "text": f"[image left out: {MAX_PIXELS_OF_MANY} pixels a side is the most beside many images]"
-}
 
 
 def fit_images(messages: list[bytes], binds: bool) -> list[bytes]:
@@ -53,7 +49,7 @@ def _leave_out_wide(message: dict[str, Any]) -> bool:
     """Whether a message had an image that is too wide, in whose place there is a text now."""
     places = [(blocks, at) for blocks, at in _images_in(message) if _is_wide(blocks[at]["image"])]
     for blocks, at in places:
-        blocks[at] = _LEFT_OUT
+        blocks[at] = {"text": LEFT_OUT}
     return bool(places)
 
 
@@ -74,5 +70,4 @@ def _images_in(message: dict[str, Any]) -> Iterator[tuple[list[Any], int]]:
 def _is_wide(image: dict[str, Any]) -> bool:
     source = image.get("source")
     data = source.get("bytes") if isinstance(source, dict) else None
-    size = image_size_in_base64(data) if isinstance(data, str) else None
-    return size is not None and max(size) > MAX_PIXELS_OF_MANY
+    return isinstance(data, str) and is_wide(data)

@@ -16,7 +16,6 @@ from lutumpy.rules.bedrock.limits import (
     LARGE_DOCUMENTS,
     MAX_DOCUMENT,
     MAX_IMAGE,
-    MAX_PIXELS,
     allowed_document_name,
 )
 from lutumpy.rules.shape import PartPlace
@@ -41,13 +40,13 @@ def text_blocks(texts: Iterable[str]) -> list[dict[str, Any]]:
     return [{"text": text} for text in texts if text.strip()]
 
 
-def part_blocks(part: Part, place: PartPlace, limits_images: bool) -> list[dict[str, Any]]:
+def part_blocks(part: Part, place: PartPlace, may_be_claude: bool) -> list[dict[str, Any]]:
     """The block of a part; none for white space.
 
     Args:
         part: The part.
         place: Where it is.
-        limits_images: The model refuses images of more bytes or pixels than Claude takes.
+        may_be_claude: The model may be one, and refuse images that are too large for it.
     """
     if isinstance(part, TextPart):
         return text_blocks([part.text])
@@ -60,7 +59,7 @@ def part_blocks(part: Part, place: PartPlace, limits_images: bool) -> list[dict[
     # Nothing is fetched from an address: the API takes bytes, or a place in S3.
     if found is not None and found.data is not None:
         if isinstance(found, ImagePart):
-            block = None if limits_images and _is_too_large(found.data) else _image(found)
+            block = None if may_be_claude and _is_too_large(found.data) else _image(found)
         else:
             block = _document(found)
     return [block] if block is not None else text_blocks([describe(part)])
@@ -75,10 +74,9 @@ def _image(part: ImagePart) -> dict[str, Any] | None:
 
 
 def _is_too_large(data: bytes) -> bool:
-    from lutumpy.rules.image_size import image_size  # few conversations show anything
+    from lutumpy.rules.claude_images import pixels_refusal  # few conversations show anything
 
-    size = image_size(data)
-    return len(data) > MAX_IMAGE or (size is not None and max(size) > MAX_PIXELS)
+    return len(data) > MAX_IMAGE or bool(pixels_refusal(data))
 
 
 def _document(part: FilePart) -> dict[str, Any] | None:

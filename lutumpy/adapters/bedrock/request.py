@@ -106,7 +106,7 @@ def request_fields(
     # Only what was rewritten has left an empty place.
     if encoder.state.rewrites:
         messages = [message for message in messages if message]
-    if encoder.shows_images and dialect.limits_images:
+    if encoder.shows_images and dialect.may_be_claude:
         from lutumpy.adapters.bedrock.many_images import fit_images  # few conversations show any
 
         messages = fit_images(messages, dialect.binds)

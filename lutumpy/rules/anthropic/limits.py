@@ -73,14 +73,6 @@ DOCUMENT_TYPES = frozenset({PDF, PLAIN})
 """Media types of a document [API description]."""
 MAX_IMAGE = 10_485_760
 """Characters of an image in base64 [reported; 5 MB on some hosts]."""
-MAX_PIXELS = 8_000
-"""Pixels of each side of an image [documentation; reported: anthropics/claude-code#4778]."""
-MANY_IMAGES = 20
-"""Images in a request, those of results included; with more of them, none may have a side with more
-than `MAX_PIXELS_OF_MANY` [documentation: "Request limits" of vision]."""
-MAX_PIXELS_OF_MANY = 2_000
-"""Pixels of each side of an image in a request with many [reported: anthropics/claude-code#49537;
-on Bedrock as well]."""
 MAX_DOCUMENT = 33_554_432
 """Characters of a document: with more, the whole request is over the 32 MB that it may have
 [documentation].

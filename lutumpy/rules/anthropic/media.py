@@ -11,18 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.rules.anthropic.limits import (
-    MANY_IMAGES,
-    MAX_DOCUMENT,
-    MAX_IMAGE,
-    MAX_PIXELS,
-    MAX_PIXELS_OF_MANY,
-)
+from lutumpy.rules.anthropic.limits import MAX_DOCUMENT, MAX_IMAGE
 from lutumpy.rules.anthropic.wording import check_keys, shape, wrong_tag
 from lutumpy.rules.media import IMAGE_TYPES, PDF, PLAIN, type_of_bytes
 from lutumpy.rules.problem import Problem, is_array, items
 
-__all__ = ["SOURCES", "check_many_images", "check_source", "largest_side"]
+__all__ = ["SOURCES", "check_many_images", "check_source"]
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "base64": ("data", "media_type"),
@@ -72,38 +66,32 @@ def check_source(
     if shown is not None and shown != media_type:
         message = f"Image does not match the provided media type {media_type}"
         return [shape(kind_rule, f"{where}.data", message)]
-    return _check_pixels(f"{where}.data", data, MAX_PIXELS, "max allowed size")
+    from lutumpy.rules.claude_images import pixels_refusal  # few conversations show anything
+
+    refusal = pixels_refusal(data)
+    return [shape("anthropic.image_pixels", f"{where}.data", refusal)] if refusal else []
 
 
 def check_many_images(messages: Any) -> list[Problem]:
     """Images that a request with many takes only if they are smaller."""
     images = list(_images_in(messages))
+    if not images:
+        return []
+    from lutumpy.rules.claude_images import MANY_IMAGES, pixels_refusal
+
     if len(images) <= MANY_IMAGES:
         return []
     found: list[Problem] = []
     for where, block in images:
         source = block.get("source")
         data = source.get("data") if isinstance(source, Mapping) else None
-        if isinstance(data, str) and (largest_side(data) or 0) <= MAX_PIXELS:
-            what = "max allowed size for many-image requests"
+        # One that no request takes was found as the block was looked at.
+        if not isinstance(data, str) or pixels_refusal(data):
+            continue
+        if refusal := pixels_refusal(data, beside_many=True):
             at = f"{where}.image.source.base64.data"
-            found += _check_pixels(at, data, MAX_PIXELS_OF_MANY, what)
+            found.append(shape("anthropic.image_pixels", at, refusal))
     return found
-
-
-def largest_side(data: str) -> int | None:
-    """The pixels of the longer side of an image in base64; `None` where its bytes don't say it."""
-    from lutumpy.rules.image_size import image_size_in_base64  # few conversations show anything
-
-    size = image_size_in_base64(data)
-    return None if size is None else max(size)
-
-
-def _check_pixels(where: str, data: str, most: int, what: str) -> list[Problem]:
-    if (largest_side(data) or 0) <= most:
-        return []
-    message = f"At least one of the image dimensions exceed {what}: {most} pixels"
-    return [shape("anthropic.image_pixels", where, message)]
 
 
 def _images_in(messages: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -59,14 +59,6 @@ AUDIO_FORMATS = tuple("mp3 opus wav aac flac mp4 ogg mkv mka x-aac m4a mpeg mpga
 MAX_IMAGE = 3_932_160
 """Bytes of an image, for Claude: in base64 these are the 5 MB that its refusals name [documentation
 of `Message`: 3.75 MB; reported: kirodotdev/Kiro#10783]. Other models have limits of their own."""
-MAX_PIXELS = 8_000
-"""Pixels of each side of an image, for Claude [documentation of `Message`]."""
-MANY_IMAGES = 20
-"""Images in a request, those of results included: with more of them, Claude takes none with a side
-over `MAX_PIXELS_OF_MANY`."""
-MAX_PIXELS_OF_MANY = 2_000
-"""Pixels of each side of an image in a request with many, for Claude [reported: a fix to
-aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws, #998]."""
 MAX_DOCUMENT = 4_718_592
 """Bytes of a document [documentation: "API restrictions", 4.5 MB]."""
 LARGE_DOCUMENTS = ("pdf", "docx")

@@ -11,10 +11,7 @@ from typing import Any
 
 from lutumpy.rules.bedrock.limits import (
     DOCUMENT_NAME,
-    MANY_IMAGES,
     MAX_IMAGE,
-    MAX_PIXELS,
-    MAX_PIXELS_OF_MANY,
     REFUSED_IN_DOCUMENT_NAME,
 )
 from lutumpy.rules.bedrock.models import family, is_claude, takes_films
@@ -104,11 +101,9 @@ def _check_images(
     claude = is_claude(model)
     if claude is False or not images:
         return []
-    from lutumpy.rules.image_size import image_size_in_base64  # few conversations show anything
+    from lutumpy.rules.claude_images import MANY_IMAGES, pixels_refusal  # few show anything
 
-    most, what = MAX_PIXELS, "max allowed size"
-    if len(images) > MANY_IMAGES:
-        most, what = MAX_PIXELS_OF_MANY, "max allowed size for many-image requests"
+    beside_many = len(images) > MANY_IMAGES
     most_in_base64 = MAX_IMAGE // 3 * 4
     certainty: Certainty = "refused" if claude else "some"
     found: list[Problem] = []
@@ -117,11 +112,11 @@ def _check_images(
         data = source.get("bytes") if isinstance(source, Mapping) else None
         if not isinstance(data, str):
             continue
-        size, words = image_size_in_base64(data), ""
+        words = ""
         if len(data) > most_in_base64:
             words = f": image exceeds 5 MB maximum: {len(data)} bytes > {most_in_base64} bytes"
-        elif size is not None and max(size) > most:
-            words = f".data: At least one of the image dimensions exceed {what}: {most} pixels"
+        elif refused := pixels_refusal(data, beside_many=beside_many):
+            words = f".data: {refused}"
         if words:
             place = f"{where}.source"
             message = f"The model returned the following errors: {place}.base64{words}"

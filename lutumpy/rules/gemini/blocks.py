@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.rules.gemini.fields import field, key_of, spellings
-from lutumpy.rules.gemini.limits import is_base64
 from lutumpy.rules.gemini.media import check_media
 from lutumpy.rules.gemini.wire import ROLES
 from lutumpy.rules.gemini.wording import (
@@ -21,6 +20,7 @@ from lutumpy.rules.gemini.wording import (
     wrong_bytes,
     wrong_value,
 )
+from lutumpy.rules.media import is_base64
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, items, text
 
 __all__ = [

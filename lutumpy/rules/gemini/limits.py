@@ -20,7 +20,6 @@ __all__ = [
     "RESULT_MEDIA_TYPES",
     "TEMPERATURES",
     "TOP_P",
-    "is_base64",
 ]
 
 MAX_NAME = 64
@@ -48,14 +47,3 @@ RESULT_MEDIA_TYPES = frozenset(
     {"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}
 )
 """Media types that the result of a function may show [documentation; recorded but for the last]."""
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}\Z")
-
-
-def is_base64(text: str) -> bool:
-    """Whether a text is base64 in one of the two alphabets; both are taken, with padding and
-    without [recorded].
-    """
-    if _BASE64.match(text) is None:
-        return False
-    return len(text.rstrip("=")) % 4 != 1

@@ -15,10 +15,9 @@ from lutumpy.rules.gemini.limits import (
     MEDIA_KINDS,
     MEDIA_TYPES,
     RESULT_MEDIA_TYPES,
-    is_base64,
 )
 from lutumpy.rules.gemini.wording import Path, problem, unknown_name, wrong_bytes, wrong_value
-from lutumpy.rules.media import plain_type
+from lutumpy.rules.media import is_base64, plain_type
 from lutumpy.rules.problem import Problem
 
 __all__ = ["check_media", "is_own_address"]

@@ -127,15 +127,7 @@ def check_name(rule: str, where: str, value: Any, limit: int) -> list[Problem]:
     if not value:
         return [empty_string(rule, where)]
     if NAME.fullmatch(value) is None:
-        message = (
-            f"Invalid '{where}': string does not match pattern. "
-            f"Expected a string that matches the pattern '{NAME_PATTERN}'."
-        )
-        return [
-            Problem(
-                rule, where, message, "refused", param=where, code="invalid_value", tools=(value,)
-            )
-        ]
+        return [_wrong_pattern(rule, where, NAME_PATTERN, tools=(value,))]
     if len(value) > limit:
         return [long_string(rule, where, limit, len(value))]
     return []
@@ -147,11 +139,15 @@ def check_speaker(rule: str, where: str, value: Any) -> list[Problem]:
         return [wrong_type(rule, where, "a string", value)]
     if value and NOT_IN_SPEAKER.search(value) is None:
         return []
+    return [_wrong_pattern(rule, where, SPEAKER_PATTERN)]
+
+
+def _wrong_pattern(rule: str, where: str, pattern: str, tools: tuple[str, ...] = ()) -> Problem:
     message = (
         f"Invalid '{where}': string does not match pattern. "
-        f"Expected a string that matches the pattern '{SPEAKER_PATTERN}'."
+        f"Expected a string that matches the pattern '{pattern}'."
     )
-    return [Problem(rule, where, message, "refused", param=where, code="invalid_value")]
+    return Problem(rule, where, message, "refused", param=where, code="invalid_value", tools=tools)
 
 
 def check_ranges(prefix: str, body: Mapping[str, Any]) -> list[Problem]:

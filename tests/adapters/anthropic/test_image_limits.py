@@ -13,8 +13,8 @@ import pytest
 
 from lutumpy import ImagePart, NeedsTools, RawPart, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.rules.anthropic.limits import MANY_IMAGES, MAX_PIXELS, MAX_PIXELS_OF_MANY
 from lutumpy.rules.anthropic.messages import check_request
+from lutumpy.rules.claude_images import MANY_IMAGES, MAX_PIXELS, MAX_PIXELS_OF_MANY
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 BINDING = "claude-opus-5-5"

@@ -10,7 +10,8 @@ import pytest
 from lutumpy import FilePart, ImagePart, NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.doctor import check_messages
-from lutumpy.rules.bedrock.limits import MANY_IMAGES, MAX_DOCUMENT, MAX_IMAGE, MAX_PIXELS
+from lutumpy.rules.bedrock.limits import MAX_DOCUMENT, MAX_IMAGE
+from lutumpy.rules.claude_images import MANY_IMAGES, MAX_PIXELS
 
 CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 BINDING = "anthropic.claude-opus-5-5-v1:0"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 import boto3
@@ -31,6 +32,16 @@ def thoughts() -> list[Any]:
     return [Reply(reasoning=f"Thought {n}.", calls=[Call("look")]) for n in range(60)]
 
 
+CLIENTS = ExitStack()
+"""Clients of the test that runs; one that is left to the collector warns in another test."""
+
+
+@pytest.fixture(autouse=True)
+def _close_clients() -> Iterator[None]:
+    yield
+    CLIENTS.close()
+
+
 @pytest.fixture
 def server() -> Iterator[WireServer]:
     with serve(thoughts()) as made:
@@ -41,7 +52,8 @@ class Talk:
     """A conversation through OpenAI's own client, whose requests are kept as they grow."""
 
     def __init__(self, server: WireServer, model: str = BINDS, turns: int = 0) -> None:
-        self.client = openai.OpenAI(base_url=server.openai_base_url, api_key="k", max_retries=0)
+        client = openai.OpenAI(base_url=server.openai_base_url, api_key="k", max_retries=0)
+        self.client = CLIENTS.enter_context(client)
         self.body: Json = {
             "model": model,
             "store": False,
@@ -129,6 +141,7 @@ def test_what_is_bound_is_removed_when_it_changes_and_told_PB21(server: WireServ
     ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_reasoning_is_bound_from_the_version_on_that_binds_it_PB21(server: WireServer) -> None:
     talk = Talk(server, FREE, turns=1)
@@ -188,7 +201,7 @@ class Converse:
     """A conversation through boto3."""
 
     def __init__(self, server: WireServer, model: str) -> None:
-        self.client: Any = boto3.client(
+        client = boto3.client(
             "bedrock-runtime",
             endpoint_url=server.url,
             region_name="us-east-1",
@@ -196,6 +209,7 @@ class Converse:
             aws_secret_access_key="s",
             config=botocore.config.Config(retries={"max_attempts": 0}),
         )
+        self.client: Any = CLIENTS.enter_context(closing(client))
         spec = {"name": "look", "inputSchema": {"json": {"type": "object"}}}
         self.body: Json = {
             "modelId": model,

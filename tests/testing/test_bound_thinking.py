@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import anthropic
@@ -38,11 +39,22 @@ def started(model: str) -> Json:
     }
 
 
+CLIENTS = ExitStack()
+"""Clients of the test that runs; one that is left to the collector warns in another test."""
+
+
+@pytest.fixture(autouse=True)
+def _close_clients() -> Iterator[None]:
+    yield
+    CLIENTS.close()
+
+
 class Talk:
     """A conversation through the vendor's own client, whose requests are kept as they grow."""
 
     def __init__(self, server: WireServer, model: str = ENFORCED) -> None:
-        self.client = anthropic.Anthropic(base_url=server.url, api_key="key", max_retries=0)
+        client = anthropic.Anthropic(base_url=server.url, api_key="key", max_retries=0)
+        self.client = CLIENTS.enter_context(client)
         self.body = started(model)
 
     def ask(self, body: Json | None = None, betas: tuple[str, ...] = ()) -> Json:

@@ -314,8 +314,12 @@ def test_own_io_says_and_records_the_same_PB1() -> None:
 def test_what_is_refused_all_the_same_is_sent_once_more_without_it_PB10(streamed: bool) -> None:
     anthropic = pytest.importorskip("anthropic")
     script = [Reply(text="Yes.", reasoning="hm"), Reply(text="Again.", reasoning="hm")]
-    with serve(script) as server:
-        client = anthropic.Anthropic(base_url=server.anthropic_base_url, api_key="k", max_retries=0)
+    with (
+        serve(script) as server,
+        anthropic.Anthropic(
+            base_url=server.anthropic_base_url, api_key="k", max_retries=0
+        ) as client,
+    ):
         llm = AnthropicMessages("claude-fable-5-2", client, extra={"thinking": ADAPTIVE})
         first = Session()
         first.push_user("go")

@@ -235,14 +235,14 @@ def test_a_conversation_through_the_sdk(
 def test_the_server_refuses_an_output_of_another_kind(server: WireServer) -> None:
     call = {"type": "custom_tool_call", "call_id": "c1", "name": "go", "input": "go home"}
     output = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
-    client = openai.OpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0)
     tools: Any = OpenAIResponses.tools(Tools.offer())
     question = {"role": "user", "content": "Go."}
     items: Any = [question, call, output]
-    with pytest.raises(openai.BadRequestError):
+    with openai.OpenAI(api_key="k", base_url=server.openai_base_url, max_retries=0) as client:
+        with pytest.raises(openai.BadRequestError):
+            client.responses.create(model="gpt-5-mini", input=items, tools=tools)
+        items = [question, call, {**output, "type": "custom_tool_call_output"}]
         client.responses.create(model="gpt-5-mini", input=items, tools=tools)
-    items = [question, call, {**output, "type": "custom_tool_call_output"}]
-    client.responses.create(model="gpt-5-mini", input=items, tools=tools)
 
 
 def test_the_server_refuses_a_grammar_in_no_language(server: WireServer) -> None:

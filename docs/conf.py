@@ -4,6 +4,7 @@ docstrings.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import re
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
+# A build makes millions of nodes, and lets few of them go before it ends.
+gc.disable()
+
 project = "lutumpy"
 author = "the lutumpy authors"
 project_copyright = "the lutumpy authors, MIT license"
@@ -42,6 +46,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "site_search",
+    "navigation",
     "plain_pages",
     "reference_shape",
     "example_pages",

@@ -1,8 +1,8 @@
 """Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
-everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it may run
-beside the others, which use every core, and beside each other.
+everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it runs
+beside the others, which spread their tests over every core, and beside each other.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ WHOLE = "3.13"  # the newest on which every extra and every tool of the checks w
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
 # By `worksteal` each worker has most of a module's tests.
 SPREAD = ["-n", "logical", "--dist", "worksteal"]
-# Slow tests wait for programs and servers a third of the time: three workers keep two cores busy
-# where nothing runs beside them.
-SPREAD_MORE = ["-n", str(3 * (os.cpu_count() or 2) // 2), "--dist", "worksteal"]
 _NOX = (sys.executable, "-m", "nox", "--session")
 _BINARIES = "Scripts" if os.name == "nt" else "bin"  # of an environment
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
+# For the older Pythons: without what finds the same with any of them (tests/profiles.py), and
+# without the rewriting of each `assert`, which takes longer than to import the tests. Where one
+# fails, the same test on the newest Python, or by hand, shows what was compared.
+VERSIONED = ["-m", "not pure", "--assert=plain"]
+FEWER = {**SMALL, "LUTUMPY_CASES": "fewer"}
 # pyright makes and drops millions of objects: with room for the young ones, node collects them less
 # often, and a fifth of its time is saved.
 FAST_NODE = {"NODE_OPTIONS": "--max-semi-space-size=128"}
@@ -112,18 +114,39 @@ def _install(session: nox.Session, *groups: str) -> None:
     )
 
 
+def _run_with(
+    other: str, session: nox.Session, *arguments: str, env: dict[str, str] | None = None
+) -> None:
+    """Run the Python of another session, with what is installed there. To install the same again,
+    and to compile it, would take each session a quarter of a minute.
+    """
+    binaries = session.cache_dir.parent / other.replace(".", "-") / _BINARIES
+    python = binaries / "python"
+    if not python.exists() or python.lstat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        session.run(*_NOX, other, "--install-only")
+    path = f"{binaries.absolute()}{os.pathsep}{os.environ['PATH']}"
+    session.run(str(python.absolute()), *arguments, env={"PATH": path, **(env or {})})
+
+
 def _run_with_tests(
     session: nox.Session, *arguments: str, env: dict[str, str] | None = None
 ) -> None:
-    """Run the Python of `tests` on the newest version, with what is installed there. To install the
-    same again, and to compile it, would take each session half a minute.
-    """
-    binaries = session.cache_dir.parent / f"tests-{NEWEST.replace('.', '-')}" / _BINARIES
-    python = binaries / "python"
-    if not python.exists() or python.lstat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
-        session.run(*_NOX, f"tests-{NEWEST}", "--install-only")
-    path = f"{binaries.absolute()}{os.pathsep}{os.environ['PATH']}"
-    session.run(str(python.absolute()), *arguments, env={"PATH": path, **(env or {})})
+    _run_with(f"tests-{NEWEST}", session, *arguments, env=env)
+
+
+@nox.session(python=NEWEST)
+def everything(session: nox.Session) -> None:
+    """What `docs`, `local`, `engines` and `browser` run with, installed once."""
+    session.install(
+        *("-e", f"{EDITABLE[:-1]},dbos,local,temporal]"),
+        *(requirement for group in ("browser", "docs", "engines") for requirement in _group(group)),
+    )
+
+
+def _run_with_everything(
+    session: nox.Session, *arguments: str, env: dict[str, str] | None = None
+) -> None:
+    _run_with("everything", session, *arguments, env=env)
 
 
 def _install_checkers(session: nox.Session) -> None:
@@ -153,7 +176,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(python=False, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
-    options = [*SPREAD_MORE, "-m", "sweep or scaled or process or slow", *session.posargs]
+    options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
     _run_with_tests(session, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
@@ -163,7 +186,7 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *files, env=SMALL)
+    session.run("python", "-m", "pytest", "-q", *SPREAD, *VERSIONED, *files, env=FEWER)
 
 
 @nox.session(python=OLDEST, tags=["ci"])
@@ -178,7 +201,7 @@ def oldest(session: nox.Session) -> None:
         *(*_group("test"), *_group("coverage")),
         external=True,
     )
-    _run_covered(session, "-m", "not pure", env={**SMALL, "LUTUMPY_COVERED": "quick"})
+    _run_covered(session, *VERSIONED, env={**FEWER, "LUTUMPY_COVERED": "quick"})
 
 
 @nox.session(python=NEWEST)
@@ -191,14 +214,14 @@ def coverage(session: nox.Session) -> None:
 
 def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None = None) -> None:
     """Run the test suite and hold its coverage to the bound, branches and subprocesses included;
-    with `LUTUMPY_COVERED=quick` only that of the quick tests (tests/conftest.py).
+    with `LUTUMPY_COVERED=quick` only that of the quick tests (tests/quick_coverage.py).
 
     On Python 3.10 this takes 1.4 times as long as the tests alone, on 3.13 twice as long: that is
     why the CI measures it on the oldest.
     """
     _refuse_unknown_parts(session)
     session.run("coverage", "erase")
-    arguments = [*options, *(session.posargs or SPREAD_MORE)]
+    arguments = [*options, *(session.posargs or SPREAD)]
     session.run("coverage", "run", "-m", "pytest", "-q", *arguments, env=env)
     session.run("coverage", "combine", "--quiet")
     report = Path(session.create_tmp()) / "coverage.json"
@@ -286,41 +309,43 @@ def examples(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/test_examples.py", "tests/test_demo.py")
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def docs(session: nox.Session) -> None:
     """The site is built without a warning, and is as its tests want it. What the pages say is run
     with the suite (`tests/test_docs.py`).
     """
-    _install(session, "docs")
     site = Path(session.create_tmp()).resolve() / "site"
     shutil.rmtree(site, ignore_errors=True)
-    session.run("sphinx-build", "-n", "-W", "--keep-going", "-q", "-b", "html", "docs", str(site))
+    options = ("-n", "-W", "--keep-going", "-q", "-b", "html")
+    _run_with_everything(session, "-m", "sphinx", *options, "docs", str(site))
     session.log(f"the site: {site / 'index.html'}")
     files = ("tests/test_site.py", "tests/test_site_browser.py")
-    session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
+    _run_with_everything(session, "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 
 @nox.session(python=NEWEST, tags=["beside"])
 def package(session: nox.Session) -> None:
     """The wheel works alone: imported and run from another directory, with its types."""
-    session.install("build")
+    session.install("build", "uv")
     work = Path(session.create_tmp()).resolve()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    session.run("python", "-m", "build", "--outdir", str(work), ".", silent=True)
+    build = ("python", "-m", "build", "--installer", "uv", "--outdir", str(work), ".")
+    session.run(*build, silent=True)
     (wheel,) = work.glob("*.whl")
     clean = work / "clean"
     session.run("python", "-m", "venv", str(clean))
     binaries = clean / _BINARIES
     python = str(binaries / "python")
     extras = EDITABLE.removeprefix(".")
-    # The program that the site shows first needs no extra.
-    session.run(python, "-m", "pip", "install", "-q", str(wheel), external=True)
+    # The program that the site shows first needs no extra. To compile what pip installs would take
+    # longer than to install it, and most of the SDKs' modules are never imported.
+    session.run(python, "-m", "pip", "install", "-q", "--no-compile", str(wheel), external=True)
     landing = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     program = work / "landing.py"
     program.write_text(landing.split("```python\n")[1].split("```")[0], encoding="utf-8")
     session.run(python, "-W", "error", str(program), external=True)
-    session.run(python, "-m", "pip", "install", "-q", f"{wheel}{extras}", external=True)
+    session.run("uv", "pip", "install", "-q", "--python", python, f"{wheel}{extras}")
     session.chdir(work)
     session.run(
         python,
@@ -342,30 +367,29 @@ def _test_sdist(session: nox.Session, work: Path, python: str) -> None:
     (archive,) = work.glob("*.tar.gz")
     shutil.unpack_archive(archive, work / "sdist", filter="data")
     (source,) = (work / "sdist").iterdir()
-    session.run(python, "-m", "pip", "install", "-q", *_group("test"), external=True)
+    session.run("uv", "pip", "install", "-q", "--python", python, *_group("test"))
     with session.chdir(source):
         # What needs the files beside the package: fixtures, pages, examples.
         files = ("tests/core", "tests/test_demo.py", "tests/test_docs_loops.py")
         session.run(python, "-m", "pytest", "-q", *files, external=True)
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def local(session: nox.Session) -> None:
     """The adapters against llama.cpp's server with a small real model on this machine."""
-    session.install("-e", f"{EDITABLE[:-1]},local]", *_group("test"))
     # The other tests there pretend to have a model, and run with the suite.
     files = ["tests/local/test_download.py"]
     files += sorted(str(file) for file in ROOT.glob("tests/local/test_*_live.py"))
-    session.run("python", "-m", "pytest", "-q", *files, env={"LUTUMPY_NEED_LOCAL": "1"})
+    env = {**SMALL, "LUTUMPY_NEED_LOCAL": "1"}
+    _run_with_everything(session, "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def engines(session: nox.Session) -> None:
     """Calls on a Temporal dev server and on DBOS, started here, with workers that are killed."""
-    session.install("-e", f"{EDITABLE[:-1]},dbos,temporal]", *_group("engines"))
     files = ("tests/durable/engines", "tests/durable/test_runners.py")
     env = {"LUTUMPY_NEED_ENGINES": "1"}
-    session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
+    _run_with_everything(session, "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
 @nox.session(python=NEWEST)
@@ -384,24 +408,20 @@ def kills(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium; the
     routes of chats in FastAPI.
     """
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         session.skip("there is no chromium on the PATH")
-    session.install("-e", EDITABLE, *_group("browser"))
-    session.run(
-        "python",
-        "-m",
-        "pytest",
-        "-q",
+    files = (
         "tests/page/test_page_browser.py",
         "tests/web/test_own_page_browser.py",
         "tests/web/test_fastapi.py",
-        env={"LUTUMPY_NEED_BROWSER": "1"},
     )
+    env = {"LUTUMPY_NEED_BROWSER": "1"}
+    _run_with_everything(session, "-m", "pytest", "-q", *files, env=env)
 
 
 @nox.session(python=NEWEST)

@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from hypothesis.strategies import none
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
-from profiles import IS_REST, PROCESSES, PROFILE, PURE, cases_of, examples
+from profiles import IS_FEWER, IS_REST, PROCESSES, PROFILE, PURE, cases_of, examples
 from provider_environment import leave_out_providers
 
 # Modules, SDKs and tests stay until the end. While they are loaded nobody looks for garbage, and
@@ -86,7 +85,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("pure")
         if IS_REST and (starts_processes or item.get_closest_marker("slow")):
             continue  # the quick run has tried none of its cases
-        if item.get_closest_marker("sweep") and hasattr(item, "callspec"):
+        has_cases = hasattr(item, "callspec")
+        leaves_out = item.get_closest_marker("sweep") or (IS_FEWER and _lists_of_cases(item) > 1)
+        if has_cases and leaves_out:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
         elif _is_scaled(item.obj):
             item.add_marker("scaled")
@@ -95,6 +96,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+
+
+def _lists_of_cases(item: pytest.Function) -> int:
+    """How many lists of cases a test combines: those that it names, and those of fixtures."""
+    named = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    names = {
+        name.strip()
+        for each in named
+        for name in (each.split(",") if isinstance(each, str) else each)
+    }
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return len(named) + len(params.keys() - names)
 
 
 def _node_id(item: pytest.Item) -> str:
@@ -113,25 +126,11 @@ def _is_scaled(function: Any) -> bool:
     return getattr(function, "is_hypothesis_test", False) or bool(names & _SCALED)
 
 
-# Where coverage is counted on the way (the session `oldest`), it is that of the quick tests: they
-# reach each module as far as its bound asks, and the others would take a third longer.
-if os.environ.get("LUTUMPY_COVERED") == "quick":
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("LUTUMPY_COVERED") == "quick":
+        from quick_coverage import QuickCoverage
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-        counter = sys.modules["coverage"].Coverage.current()
-        if not (item.get_closest_marker("slow") or item.get_closest_marker("process")):
-            return (yield)
-        counter.stop()
-        # By these variables the programs that a test starts are counted.
-        named = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE_")}
-        for name in named:
-            del os.environ[name]
-        try:
-            return (yield)
-        finally:
-            os.environ.update(named)
-            counter.start()
+        config.pluginmanager.register(QuickCoverage(config))
 
 
 @pytest.hookimpl(tryfirst=True)

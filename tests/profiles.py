@@ -40,7 +40,7 @@ The quick run leaves them to the session `sweeps`.
 """
 
 PURE = frozenset(
-    "cli/test_process.py durable/test_crashes.py durable/test_late_kills.py "
+    "cli/test_mcp.py cli/test_process.py durable/test_crashes.py durable/test_late_kills.py "
     "durable/test_store_limits.py mcp/test_death.py "
     "openapi/test_openapi_work.py page/test_page_escaping.py test_architecture.py "
     "test_demo_durable.py test_demo_stream.py test_each_case.py test_profiles.py "
@@ -50,6 +50,11 @@ PURE = frozenset(
 """Modules that find the same on every Python: the source, the tests' own tools, the work of parsers
 that is counted, processes that are killed or write to a terminal. `tests/conftest.py` gives all
 their tests the mark `pure`, which single tests have as well: the session `oldest` leaves it out.
+"""
+
+IS_FEWER = os.environ.get("LUTUMPY_CASES") == "fewer"
+"""Whether it tries a fixed third of the cases of a test that combines several lists of them, each
+API in each way: enough for an older Python, which either changes none of them or many.
 """
 
 IS_REST = os.environ.get("LUTUMPY_CASES") == "rest"

@@ -340,6 +340,7 @@ def test_live_is_the_same_through_the_sdk_with_the_model_and_address_that_were_a
         assert {request.body["model"] for request in server.requests} == {"a-model"}
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_tests_of_the_sqlite_agent_pass() -> None:
     """They are those of an application: run on their own, without anything of this suite."""
@@ -459,6 +460,7 @@ def test_without_a_key_live_says_which_one_it_needs(case: Case) -> None:
     assert case.output.startswith(out)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_keys")
 def test_a_host_without_a_key_is_asked_and_what_it_refuses_is_said() -> None:
@@ -523,6 +525,7 @@ def test_the_approval_gate_takes_no_edit_that_does_not_fit() -> None:
     ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_streaming_ui_redraws_a_line_on_a_terminal() -> None:
     terminal, screen = pty.openpty()

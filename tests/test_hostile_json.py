@@ -154,6 +154,7 @@ def plan(session: Session) -> Iterator[Any]:
     made.discard()
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_plan_is_taken_up_or_a_plan_error_P13(session: Session, plan: Any) -> None:
     dump = json.loads(json.dumps(plan.dump(scope="s")))
@@ -206,6 +207,7 @@ def test_a_ticket_is_read_or_a_value_error(plan: Any) -> None:
                 CallTicket.load({**dump, "timeout": timeout})
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_session_is_loaded_or_a_transcript_error_R4(session: Session) -> None:
     turn = session.text_turn(ScriptedModel([Reply(calls=CALLS[:2])]), tools=Tools)

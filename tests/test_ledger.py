@@ -324,6 +324,7 @@ def sessions(names: tuple[str, ...]) -> list[tuple[str, int]]:
     return [(names[k % len(names)], SEED + k) for k in range(examples(100))]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_random_sessions_are_taken_and_every_loss_is_told_PB8_PB9_PB21() -> None:
     """Section 5.1: nothing refused, nothing dropped without a receipt, no receipt for what wasn't

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import profiles
@@ -70,6 +73,22 @@ def test_the_rest_is_what_the_smaller_profiles_leave_out(
     monkeypatch.setattr(profiles, "IS_PART", True)
     assert sorted([*profiles.cases_of(cases), *rest]) == cases
     assert 500 < len(rest) < 700
+
+
+@pytest.mark.slow
+def test_an_older_python_tries_a_third_where_lists_of_cases_are_combined() -> None:
+    file = TESTS / "loops" / "test_requests.py"
+    whole, fewer = _collected(file), _collected(file, LUTUMPY_CASES="fewer")
+    assert fewer < whole
+    assert {name.partition("[")[0] for name in fewer} == {name.partition("[")[0] for name in whole}
+    assert {name for name in whole if "-" not in name.partition("[")[2]} <= fewer
+
+
+def _collected(file: Path, **more: str) -> set[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", str(file)]
+    env = {**os.environ, "LUTUMPY_PROFILE": "small", **more}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    return {line for line in done.stdout.splitlines() if "::" in line}
 
 
 @pytest.mark.slow

@@ -86,6 +86,7 @@ def test_every_maker_in_the_table_is_known_by_its_surroundings() -> None:
         assert [key for key in keys if not is_of_provider(key)] == []
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", SURROUNDINGS)
 def test_every_variable_that_an_sdk_reads_is_left_out(maker: str) -> None:
@@ -105,6 +106,7 @@ def test_every_variable_that_an_sdk_reads_is_left_out(maker: str) -> None:
         assert is_of_provider(name), name
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_tests_and_the_programs_that_they_start_find_nothing_of_their_surroundings() -> None:
     read = {

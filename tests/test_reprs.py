@@ -131,6 +131,7 @@ def test_streams_and_servers_say_where_they_are() -> None:
         assert repr(server) == f"<WireServer at {server.url}, 0 requests>"
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("api", ADAPTERS)
 def test_no_provider_item_and_no_long_input_is_shown(api: Any) -> None:

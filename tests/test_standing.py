@@ -137,6 +137,7 @@ def test_a_paused_answer_is_not_answered() -> None:
     assert not session.answered
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_state_is_bounded_P22() -> None:
     session = Session()

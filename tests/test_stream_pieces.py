@@ -238,6 +238,7 @@ def result(decoder: Any, events: Sequence[Any], *, collect: bool) -> Any:
         return str(error), error.partial, told
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @every_api
 def test_odd_pieces_are_taken_as_the_long_way_takes_them_C8(api: Api) -> None:

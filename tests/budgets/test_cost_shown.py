@@ -45,6 +45,7 @@ def test_a_session_costs_its_answers_and_what_failed_and_a_transcript_its_answer
         cost_of(talked("other"), OWN)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_show_says_it_for_sessions_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

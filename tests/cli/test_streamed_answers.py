@@ -119,6 +119,7 @@ def written(events: list[Any], api: str, draw: random.Random) -> tuple[Any, str]
     return text.replace("\n", end), ", ".join([*how, repr(end), f"indent {indent}"])
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_streamed_answer_is_read_in_every_form_in_which_it_may_be_kept() -> None:
     draw = random.Random(25)
@@ -206,6 +207,7 @@ def test_an_exchange_with_json_lines_is_shown_with_its_answer(
         assert len(set(texts)) == 1
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("api", FILES)
 def test_a_request_and_the_lines_of_its_answer_are_one_exchange(
     run: Run, write: Write, api: str

@@ -296,6 +296,7 @@ def mended(talk: Talk, body: Json, **options: Any) -> tuple[Json, list[str]]:
     return after, [place for repair in repairs for place in repair.drops_reasoning]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "model"),

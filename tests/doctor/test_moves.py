@@ -167,6 +167,7 @@ def plain_message(message: Mapping[str, Any]) -> Json:
     return told
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_repaired_history_is_what_the_adapter_sends_OR7() -> None:
     """Each recorded answer of a compatible host, moved to each host with facts."""

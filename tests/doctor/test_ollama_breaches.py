@@ -72,6 +72,7 @@ def broken() -> list[Any]:
     return found
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_whatever_is_broken_is_told_and_mending_raises_nothing() -> None:
     rules = serving(API, "rules")

@@ -94,6 +94,7 @@ def lone(problems: list[Problem]) -> int:
     return sum([problem.rule == "responses.dangling_reasoning" for problem in problems])
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_no_repair_leaves_reasoning_without_the_item_that_it_led_to() -> None:
     rng = random.Random(25)

@@ -617,6 +617,7 @@ def test_a_role_that_nothing_tells_is_left_for_you() -> None:
         assert mended(api, messages) == ([], messages)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_what_is_longer_than_the_api_takes_back_is_cut_and_says_so() -> None:
     kinds, fixed = mended(

@@ -84,6 +84,7 @@ SCRIPT = [
 ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 async def test_nothing_that_was_said_stands_in_a_store_with_a_codec(opened: Open) -> None:
     open_store, read = opened

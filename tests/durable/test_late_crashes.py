@@ -172,6 +172,7 @@ def faults(values: list[str], farm: Farm) -> list[str]:
     return found
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("late", ["wait", "go_on"])
 @pytest.mark.parametrize("api", ["openai_responses", "anthropic_messages"])
@@ -236,6 +237,7 @@ class TakesBefore(MemoryStore):
         return claimed
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_with_deliveries_outside_the_transaction_the_harness_reports_losses() -> None:
     """Negative control: what was read is gone when the process dies before its commit."""

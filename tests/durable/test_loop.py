@@ -67,6 +67,7 @@ def test_a_finished_conversation_is_asked_nothing_and_has_its_answer(form: Form)
     assert [info.status for info in form.await_(store.scopes)] == ["done"]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("hooks", [None, pass_slowly])
 @pytest.mark.parametrize("after", [False, True])

@@ -59,6 +59,7 @@ async def run_two_at_once() -> None:
     assert llm.requests == 2
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_of_two_runs_at_once_one_goes_on_P2(backend: str) -> None:
     async def main() -> None:

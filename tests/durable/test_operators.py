@@ -279,6 +279,7 @@ anyio.run(work)
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_tool_that_kills_its_process_kills_no_further_worker(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLER, str(tmp_path / "agent.db")]

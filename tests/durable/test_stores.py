@@ -738,6 +738,7 @@ async def test_nothing_stays_in_a_session_of_the_server(postgres_url: str) -> No
             assert connection.execute(f"SHOW {setting}").fetchone() == ("0",)  # type: ignore[call-overload]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.skipif(not has_pgbouncer(), reason="there is no pgbouncer")
 async def test_conversations_go_on_behind_pgbouncer(postgres_url: str) -> None:

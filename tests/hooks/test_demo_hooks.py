@@ -8,6 +8,7 @@ from lutumpy.cli import main
 from lutumpy.demo import SCRIPT_FOR_HOOKS, provider_names, run
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("provider", provider_names())
 async def test_it_shows_a_cache_hit_and_what_the_gate_changed(provider: str) -> None:
     lines: list[str] = []

@@ -48,6 +48,7 @@ def test_a_recorded_history_is_written_back_unchanged_R1(row: dict[str, Json]) -
     assert written(row["api"], transcript.fork()) == expected
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @each("row", ROWS, name_of)
 def test_a_dump_of_it_sends_the_same_bytes_to_every_api_R4(row: dict[str, Json]) -> None:

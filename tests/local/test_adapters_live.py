@@ -176,6 +176,7 @@ def check_usage(result: TurnResult) -> None:
     assert usage.total_tokens > usage.output_tokens
 
 
+@pytest.mark.sweep
 async def test_a_plain_answer_comes_with_its_usage(ask: Ask, server: LocalServer) -> None:
     session = asking()
     result, _ = await ask(session)
@@ -191,6 +192,7 @@ async def test_a_plain_answer_comes_with_its_usage(ask: Ask, server: LocalServer
     assert session.usage.output_tokens == result.usage.output_tokens + again.usage.output_tokens
 
 
+@pytest.mark.sweep
 async def test_a_streamed_answer_ends_like_a_whole_one(ask: Ask) -> None:
     """Rule S1, against a server that wasn't made for these tests."""
     session = asking()
@@ -223,6 +225,7 @@ async def test_a_stream_that_is_left_early_commits_nothing_and_harms_no_later_re
     assert result.text.strip()
 
 
+@pytest.mark.sweep
 async def test_an_answer_that_reached_its_limit_says_so(ask: Ask, wire: str) -> None:
     result, _ = await ask(asking("Tell me a long story."), max_output_tokens=5)
     assert result.usage.output_tokens == 5
@@ -230,6 +233,7 @@ async def test_an_answer_that_reached_its_limit_says_so(ask: Ask, wire: str) -> 
     assert result.finish_reason == ("stop" if wire == "responses" else "length")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "options",
     [
@@ -248,6 +252,7 @@ async def test_tools_may_be_offered_to_a_model_that_cannot_call_them(
     assert outcome.result.text.strip()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("tools", [None, Weather], ids=["without tools", "with tools"])
 async def test_a_history_with_calls_and_results_is_accepted(
@@ -270,6 +275,7 @@ async def test_a_conversation_goes_on_over_another_wire(server: LocalServer) -> 
         session.push_user("Go on.")
 
 
+@pytest.mark.sweep
 async def test_every_role_may_speak_at_any_place(ask: Ask) -> None:
     session = Session()
     session.push_system("You are brief.")
@@ -291,6 +297,7 @@ async def test_a_parameter_of_the_wrong_type_is_an_error_of_the_request(ask: Ask
     assert len(session.transcript) == 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_a_conversation_longer_than_the_context_is_an_error_of_the_request(
     ask: Ask, stream: bool
@@ -346,6 +353,7 @@ async def test_a_structured_answer_is_what_the_server_makes_of_the_schema(
         assert (result.value is None) == (result.value_error is not None)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 async def test_whatever_a_model_writes_it_never_raises(
     server: LocalServer, wire: str, seed: int

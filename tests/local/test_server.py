@@ -207,6 +207,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there are no forks and signals")
 @pytest.mark.parametrize("way", ["kill", "exit", "fork"])

@@ -134,6 +134,7 @@ print(json.dumps([
 """
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.scaled
 def test_a_call_of_an_mcp_server_is_one_call_here_and_its_spans_are_inside() -> None:

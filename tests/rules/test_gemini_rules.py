@@ -488,6 +488,7 @@ def test_no_message_is_without_its_place_in_the_words_of_the_api() -> None:
             assert re.match(r"GenerateContentRequest\.[\w\[\].]+: ", row["message"])
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_work_grows_with_the_body_not_with_its_square() -> None:
     def work(turns: int) -> int:

@@ -495,6 +495,7 @@ def nested_objects(levels: int) -> dict[str, Any]:
     return schema
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_parameters_are_counted_however_deep_the_schema_is_C9() -> None:
     deep = nested_objects(3_000)

@@ -94,6 +94,7 @@ def test_results_are_written_as_the_template_of_the_model_does_it_T6(name: str) 
     assert after_results(name, ["high", "low"])[1] == RESULTS[name]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_every_format_lists_the_tools_tells_of_the_results_and_says_where_it_is_from_T6() -> None:
     for one in text_formats():
@@ -111,6 +112,7 @@ def test_every_format_lists_the_tools_tells_of_the_results_and_says_where_it_is_
         assert results.index("high") < results.index("low")
 
 
+@pytest.mark.pure
 def test_no_content_looks_like_a_result_of_its_own_T6() -> None:
     for one in text_formats():
         form = one.results

@@ -386,6 +386,7 @@ def test_a_format_reads_one_call_two_calls_and_a_tricky_one_T1(name: str) -> Non
             assert (again.text, again.calls) == (found.text, found.calls), (text, size)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_call_that_is_cut_anywhere_is_never_another_call_T2(name: str) -> None:

@@ -289,6 +289,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(("rule", "most", "parameters"), LIMITS)
 @pytest.mark.parametrize("strict", [True, None])
 def test_the_strict_limits_of_anthropic_are_held_over_the_list(

@@ -218,6 +218,7 @@ def test_a_scope_that_nothing_checks_is_warned_of(workshop: Workshop) -> None:
 # --- once -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_a_hundred_rounds_read_no_file(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop.write("say", ["printf", "%s", "{text}"], {"text": {"type": "string"}})

@@ -97,6 +97,7 @@ def test_every_expected_call_is_decoded_to_equal_json(calls: list[Expected]) -> 
             assert parsed.repairs == ()
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_the_two_expected_calls_that_break_their_own_schema_are_refused(
     calls: list[Expected],

@@ -122,6 +122,7 @@ def readings(api: str, history: History, *, thorough: bool) -> list[Any]:
     ]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_it_changes_nothing_of_what_is_made_of_histories_of_the_built_in_apis(api: str) -> None:
@@ -213,6 +214,7 @@ def test_its_calls_are_read_where_no_built_in_spelling_sees_any(
     assert mended[1]["tool_calls"] == [{"id": "a", "type": "function", "function": function}]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_an_installed_package_leaves_a_chat_history_to_chat(tmp_path: Path) -> None:
     info = tmp_path / "like_package-1.0.dist-info"

@@ -281,6 +281,7 @@ def paid_of(ledger: Ledger) -> list[Any]:
     return [amount for name, amount in ledger.ran if name == "pay"]
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(requests(), min_size=1, max_size=5))

@@ -865,6 +865,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STEPS, max_size=7), st.sampled_from((None, OLD, NEW, LATEST)))

@@ -372,6 +372,7 @@ def test_pieces_of_the_sdk_are_read_as_those_of_the_wire() -> None:
     assert (json.loads(found.arguments), found.problem) == ({"a": "x", "b": None, "c": 2}, None)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_putting_arguments_together_takes_linear_work_S3() -> None:
     def work(count: int) -> int:

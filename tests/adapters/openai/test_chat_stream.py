@@ -299,6 +299,7 @@ ARGUMENTS = st.one_of(
 )
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(st.data())

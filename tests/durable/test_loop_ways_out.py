@@ -131,11 +131,11 @@ def test_a_lease_is_renewed_as_long_as_a_run_goes_on(backend: str) -> None:
         store, ledger = await new_store(), Ledger()
 
         async def wait() -> None:
-            await anyio.sleep(0.4)
+            await anyio.sleep(1.2)
             assert isinstance(await store.claim(SCOPE), Taken)
 
         ledger.during["charge"] = wait
-        done = await make_loop(store, Model(SCRIPT), ledger, lease=0.15).run(SCOPE)
+        done = await make_loop(store, Model(SCRIPT), ledger, lease=0.8).run(SCOPE)
         assert isinstance(done, Answered)
 
     anyio.run(main, backend=backend)

@@ -85,10 +85,11 @@ def check_many_images(messages: Any) -> list[Problem]:
     for where, block in images:
         source = block.get("source")
         data = source.get("data") if isinstance(source, Mapping) else None
-        # One that no request takes was found as the block was looked at.
-        if not isinstance(data, str) or pixels_refusal(data):
+        if not isinstance(data, str):
             continue
-        if refusal := pixels_refusal(data, beside_many=True):
+        refusal = pixels_refusal(data, beside_many=True)
+        # One that no request takes was found as its block was looked at.
+        if refusal and not pixels_refusal(data):
             at = f"{where}.image.source.base64.data"
             found.append(shape("anthropic.image_pixels", at, refusal))
     return found

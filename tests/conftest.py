@@ -85,9 +85,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("pure")
         if IS_REST and (starts_processes or item.get_closest_marker("slow")):
             continue  # the quick run has tried none of its cases
-        has_cases = hasattr(item, "callspec")
-        leaves_out = item.get_closest_marker("sweep") or (IS_FEWER and _lists_of_cases(item) > 1)
-        if has_cases and leaves_out:
+        if hasattr(item, "callspec") and (
+            item.get_closest_marker("sweep") or (IS_FEWER and _lists_of_cases(item) > 1)
+        ):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
         elif _is_scaled(item.obj):
             item.add_marker("scaled")
@@ -106,8 +106,7 @@ def _lists_of_cases(item: pytest.Function) -> int:
         for each in named
         for name in (each.split(",") if isinstance(each, str) else each)
     }
-    params = item.callspec.params if hasattr(item, "callspec") else {}
-    return len(named) + len(params.keys() - names)
+    return len(named) + len(item.callspec.params.keys() - names)
 
 
 def _node_id(item: pytest.Item) -> str:
@@ -128,9 +127,9 @@ def _is_scaled(function: Any) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("LUTUMPY_COVERED") == "quick":
-        from quick_coverage import QuickCoverage
+        from quick_coverage import count_quick_tests
 
-        config.pluginmanager.register(QuickCoverage(config))
+        count_quick_tests(config)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -49,7 +49,8 @@ PURE = frozenset(
 )
 """Modules that find the same on every Python: the source, the tests' own tools, the work of parsers
 that is counted, processes that are killed or write to a terminal. `tests/conftest.py` gives all
-their tests the mark `pure`, which single tests have as well: the session `oldest` leaves it out.
+their tests the mark `pure`, which single tests have as well: the sessions `oldest` and `between`
+leave it out.
 """
 
 IS_FEWER = os.environ.get("LUTUMPY_CASES") == "fewer"

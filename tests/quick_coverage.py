@@ -20,13 +20,19 @@ import pytest
 import lutumpy
 
 
-class QuickCoverage:
-    def __init__(self, config: pytest.Config) -> None:
-        counter = coverage.Coverage.current()
-        assert counter is not None, "to be run by `coverage run`"
+def count_quick_tests(config: pytest.Config) -> None:
+    """Count in this process, where it runs tests; not where it hands them out to its workers."""
+    counter = coverage.Coverage.current()
+    assert counter is not None, "to be run by `coverage run`"
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        counter.stop()
+    else:
+        config.pluginmanager.register(_QuickCoverage(counter))
+
+
+class _QuickCoverage:
+    def __init__(self, counter: coverage.Coverage) -> None:
         self._counter = counter
-        if config.getoption("numprocesses") and not hasattr(config, "workerinput"):
-            counter.stop()  # the workers run the tests
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:

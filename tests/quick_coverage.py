@@ -1,9 +1,8 @@
 """Coverage of the quick tests alone, for the session `oldest` (`LUTUMPY_COVERED=quick`).
 
 To count lines makes all code slower, by half on Python 3.10. So it is counted only where a test
-runs that says something of coverage: not in the process that hands the tests out to its workers,
-not while they collect them, and not in what is slow or starts many processes. The quick tests reach
-each module as far as its bound asks.
+runs that says something of coverage: not while tests are collected, and not in what is slow or
+starts many processes. The quick tests reach each module as far as its bound asks.
 """
 
 from __future__ import annotations
@@ -21,13 +20,10 @@ import lutumpy
 
 
 def count_quick_tests(config: pytest.Config) -> None:
-    """Count in this process, where it runs tests; not where it hands them out to its workers."""
+    """Count in this process, and in those that are forked from it."""
     counter = coverage.Coverage.current()
     assert counter is not None, "to be run by `coverage run`"
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        counter.stop()
-    else:
-        config.pluginmanager.register(_QuickCoverage(counter))
+    config.pluginmanager.register(_QuickCoverage(counter))
 
 
 class _QuickCoverage:

@@ -29,4 +29,5 @@ class _Endings:
         lost = [item.nodeid for item in session.items if item.nodeid not in self._ended]
         if lost and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            print(f"\nERROR {len(lost)} tests ended with their worker, as {lost[0]}")
+            counts = f"{len(lost)} of {len(session.items)} tests"
+            print(f"\nERROR a worker left without the results of {counts}, as {lost[0]}")

@@ -696,30 +696,28 @@ async def test_lost_connections_are_replaced_and_nobody_notices(postgres_url: st
     import psycopg
 
     async with PostgresStore(postgres_url, schema="lost") as store:
-        names = [f"s{number}" for number in range(8)]
+        count = 8
+        names = [f"s{number}" for number in range(count)]
         for name in names:
             await store.create(name, asked())
 
-        with (
-            psycopg.connect(postgres_url, autocommit=True) as watching,
-            psycopg.connect(postgres_url) as holding,
-        ):
-            # Each claim waits for this lock on a connection of its own.
-            holding.execute("LOCK TABLE lost.sessions IN EXCLUSIVE MODE")
-            with anyio.fail_after(20):
-                async with anyio.create_task_group() as group:
-                    for name in names:
-                        group.start_soon(claimed, store, name)
-                    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-                    while watching.execute(waiting).fetchone() != (len(names),):  # noqa: ASYNC110
-                        await anyio.sleep(0.01)
-                    holding.rollback()
-            holding.close()
+        with psycopg.connect(postgres_url, autocommit=True) as watching:
+            with psycopg.connect(postgres_url) as holding:
+                # Each claim waits for this lock on a connection of its own.
+                holding.execute("LOCK TABLE lost.sessions IN EXCLUSIVE MODE")
+                with anyio.fail_after(20):
+                    async with anyio.create_task_group() as group:
+                        for name in names:
+                            group.start_soon(claimed, store, name)
+                        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                        while watching.execute(waiting).fetchone() != (count,):  # noqa: ASYNC110
+                            await anyio.sleep(0.01)
+                        holding.rollback()
             ended = watching.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                 "WHERE pid <> pg_backend_pid() AND query <> '' AND backend_type = 'client backend'"
             )
-            assert len(ended.fetchall()) >= len(names)
+            assert len(ended.fetchall()) >= count
         for name in names:
             await store.session(name)
 

@@ -107,13 +107,8 @@ def request_fields(
         if offered or extra.get("tools") or offering.mode != "auto":
             fields["tool_choice"] = encode(choice)
     if prepared.effort is not None:
-        config = extra.get("output_config")
-        own = {"effort": prepared.effort}
-        extra = {**extra, "output_config": {**own, **config} if config else own}
-    beside = b""
-    if "tools" in extra or "system" in extra:
-        own = {name: extra[name] for name in ("tools", "system") if name in extra}
-        beside = encode(without_unset(own))
+        extra = _with_effort(extra, prepared.effort)
+    beside = _encode_beside(extra) if "tools" in extra or "system" in extra else b""
     if encoder.state.bound.signed:
         beginning = _bound_beginning(offered + beside, encoder)
         encoder = prepared.leave_out_misfits(beginning, binds=dialect.binds)
@@ -154,6 +149,19 @@ def request_fields(
     fields["messages"] = messages
     add_extra(fields, extra)
     return fields
+
+
+def _with_effort(extra: Mapping[str, Any], effort: str) -> Mapping[str, Any]:
+    """The user's parameters with this effort, unless they say another one."""
+    config = extra.get("output_config")
+    own = {"effort": effort}
+    return {**extra, "output_config": {**own, **config} if config else own}
+
+
+def _encode_beside(extra: Mapping[str, Any]) -> bytes:
+    """What the user's own parameters put before the messages."""
+    own = {name: extra[name] for name in ("tools", "system") if name in extra}
+    return encode(without_unset(own))
 
 
 class _Breakpoints(NamedTuple):

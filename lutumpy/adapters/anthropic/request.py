@@ -107,7 +107,7 @@ def request_fields(
         if offered or extra.get("tools") or offering.mode != "auto":
             fields["tool_choice"] = encode(choice)
     if prepared.effort is not None:
-        extra = _with_effort(extra, prepared.effort)
+        extra = _with_effort(prepared.effort, extra)
     beside = _encode_beside(extra) if "tools" in extra or "system" in extra else b""
     if encoder.state.bound.signed:
         beginning = _bound_beginning(offered + beside, encoder)
@@ -151,11 +151,10 @@ def request_fields(
     return fields
 
 
-def _with_effort(extra: Mapping[str, Any], effort: str) -> Mapping[str, Any]:
+def _with_effort(effort: str, extra: Mapping[str, Any]) -> Mapping[str, Any]:
     """The user's parameters with this effort, unless they say another one."""
-    config = extra.get("output_config")
-    own = {"effort": effort}
-    return {**extra, "output_config": {**own, **config} if config else own}
+    config = extra.get("output_config") or {}
+    return {**extra, "output_config": {"effort": effort, **config}}
 
 
 def _encode_beside(extra: Mapping[str, Any]) -> bytes:

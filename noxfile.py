@@ -420,7 +420,8 @@ def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium; the
     routes of chats in FastAPI.
     """
-    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+    programs = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    if not any(map(shutil.which, programs)):
         session.skip("there is no chromium on the PATH")
     files = (
         "tests/page/test_page_browser.py",

@@ -136,11 +136,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a coroutine test in an event loop of its own; no plugin is needed for that."""
+    """Run a coroutine test in an event loop of its own, or in that of the fixture `event_loop`
+    where it uses one; no plugin is needed for that.
+    """
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    loop = pyfuncitem.funcargs.get("event_loop")
+    run = asyncio.run if loop is None else loop.run_until_complete
+    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import CHROMIUM, FLAGS
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 if "LUTUMPY_SITE" not in os.environ or CHROMIUM is None:
     pytest.skip("no site was built, or there is no chromium", allow_module_level=True)
 
@@ -99,7 +96,7 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
         launched.close()
 

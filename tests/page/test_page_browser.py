@@ -11,13 +11,13 @@ import asyncio
 import json
 import os
 import random
-import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import CHROMIUM, FLAGS
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -27,17 +27,9 @@ from lutumpy.errors import Problem
 from lutumpy.page import render
 
 NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
-CHROMIUM = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
 
 try:
-    from playwright.async_api import Page, async_playwright
+    from playwright.async_api import Browser, Page, async_playwright
 except ImportError:
     if NEEDED:
         raise
@@ -46,12 +38,6 @@ if CHROMIUM is None:
     if NEEDED:
         raise RuntimeError("LUTUMPY_NEED_BROWSER=1, and there is no chromium on the path")
     pytest.skip("there is no chromium", allow_module_level=True)
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-    "--disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 # Runs before the page does, and sees what a hostile transcript would do if it could.
 WATCH = """
@@ -81,33 +67,53 @@ class Watched:
         ) == [[], [], 0]
 
 
+@pytest.fixture(scope="module")
+def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """That of all tests here, since the browser belongs to one."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture(scope="module")
+def browser(event_loop: asyncio.AbstractEventLoop) -> Iterator[Browser]:
+    """Started once: each page has a context of its own, which shares nothing with the others."""
+    driver = event_loop.run_until_complete(async_playwright().start())
+    launch = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    launched = event_loop.run_until_complete(launch)
+    yield launched
+    event_loop.run_until_complete(launched.close())
+    event_loop.run_until_complete(driver.stop())
+
+
 @asynccontextmanager
-async def opened(folder: Path, html: str, **context: Any) -> AsyncIterator[Watched]:
+async def opened(
+    browser: Browser, folder: Path, html: str, **options: Any
+) -> AsyncIterator[Watched]:
     file = folder / "page.html"
     file.write_text(html, encoding="utf-8")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        try:
-            page = await (await browser.new_context(**context)).new_page()
-            watched = Watched(page)
-            page.on(
-                "console", lambda message: watched.console.append(f"{message.type}: {message.text}")
-            )
-            page.on("pageerror", lambda error: watched.console.append(f"error: {error}"))
-            page.on("dialog", lambda dialog: watched.console.append(f"dialog: {dialog.message}"))
-            await page.add_init_script(WATCH)
-            await page.goto(file.as_uri())
-            page.on("request", lambda request: watched.requests.append(request.url))
-            page.on(
-                "requestfailed",
-                lambda r: watched.stopped.append(r.url) if r.failure == "csp" else None,
-            )
-            await page.reload()
-            # The page itself is the one request.
-            assert watched.requests.pop(0) == file.as_uri()
-            yield watched
-        finally:
-            await browser.close()
+    context = await browser.new_context(**options)
+    try:
+        page = await context.new_page()
+        watched = Watched(page)
+        page.on(
+            "console", lambda message: watched.console.append(f"{message.type}: {message.text}")
+        )
+        page.on("pageerror", lambda error: watched.console.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: watched.console.append(f"dialog: {dialog.message}"))
+        await page.add_init_script(WATCH)
+        await page.goto(file.as_uri())
+        page.on("request", lambda request: watched.requests.append(request.url))
+        page.on(
+            "requestfailed",
+            lambda r: watched.stopped.append(r.url) if r.failure == "csp" else None,
+        )
+        await page.reload()
+        # The page itself is the one request.
+        assert watched.requests.pop(0) == file.as_uri()
+        yield watched
+    finally:
+        await context.close()
 
 
 class Edit:
@@ -296,8 +302,10 @@ async def provoke(watched: Watched) -> None:
     await watched.check_quiet()
 
 
-async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path) -> None:
-    async with opened(tmp_path, hostile_page(ATTACKS)) as watched:
+async def test_nothing_that_a_transcript_holds_is_run_or_fetched(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with opened(browser, tmp_path, hostile_page(ATTACKS)) as watched:
         await provoke(watched)
         text = await watched.page.evaluate("document.body.textContent")
         assert "<script>window.pwned=1</script>" in text
@@ -308,11 +316,11 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
             for piece in (attack, attack[: len(attack) // 2], attack[::-1])
         ]
     texts = ["".join(mixed.choices(pieces, k=3)) for _ in range(40)]
-    async with opened(tmp_path, hostile_page(texts)) as watched:
+    async with opened(browser, tmp_path, hostile_page(texts)) as watched:
         await provoke(watched)
 
 
-# Without shrinking: each example starts a browser.
+# Without shrinking: each example opens a page.
 @settings(max_examples=examples(5), phases=[Phase.generate])
 @given(
     st.lists(
@@ -322,17 +330,20 @@ async def test_nothing_that_a_transcript_holds_is_run_or_fetched(tmp_path: Path)
     )
 )
 def test_no_made_up_text_is_run_or_fetched(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+    event_loop: asyncio.AbstractEventLoop,
+    browser: Browser,
+    tmp_path_factory: pytest.TempPathFactory,
+    texts: list[str],
 ) -> None:
     async def run() -> None:
-        async with opened(tmp_path_factory.mktemp("page"), hostile_page(texts)) as watched:
+        async with opened(browser, tmp_path_factory.mktemp("page"), hostile_page(texts)) as watched:
             await provoke(watched)
 
-    asyncio.run(run())
+    event_loop.run_until_complete(run())
 
 
 async def test_the_policy_stops_what_escaping_would_have_let_through(
-    tmp_path: Path, good_page: str
+    browser: Browser, tmp_path: Path, good_page: str
 ) -> None:
     """The second wall: markup put into a page by force neither runs nor loads."""
     forced = (
@@ -344,7 +355,7 @@ async def test_the_policy_stops_what_escaping_would_have_let_through(
     )
     html = good_page.replace('<main id="main">', forced + '<main id="main">')
     assert html != good_page
-    async with opened(tmp_path, html) as watched:
+    async with opened(browser, tmp_path, html) as watched:
         page = watched.page
         assert await page.evaluate("window.pwned ?? 0") == 0
         # The browser tells of the requests that it stopped before they left.
@@ -364,10 +375,10 @@ async def test_the_policy_stops_what_escaping_would_have_let_through(
 
 
 async def test_good_and_broken_conversations_make_no_noise(
-    tmp_path: Path, good_page: str, broken_page: str
+    browser: Browser, tmp_path: Path, good_page: str, broken_page: str
 ) -> None:
     for html in (good_page, broken_page):
-        async with opened(tmp_path, html) as watched:
+        async with opened(browser, tmp_path, html) as watched:
             await provoke(watched)
 
 
@@ -377,9 +388,9 @@ FOCUSED = "document.activeElement.closest('[id]')?.id ?? ''"
 
 
 async def test_tab_reaches_every_fold_link_and_control_and_shows_where_it_is(
-    tmp_path: Path, broken_page: str
+    browser: Browser, tmp_path: Path, broken_page: str
 ) -> None:
-    async with opened(tmp_path, broken_page) as watched:
+    async with opened(browser, tmp_path, broken_page) as watched:
         page = watched.page
         wanted = await page.evaluate(
             """() => [...document.querySelectorAll("summary, a[href], button, input")]
@@ -401,8 +412,10 @@ async def test_tab_reaches_every_fold_link_and_control_and_shows_where_it_is(
         assert set(wanted) <= reached
 
 
-async def test_folds_open_and_close_with_the_keyboard(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page) as watched:
+async def test_folds_open_and_close_with_the_keyboard(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
+    async with opened(browser, tmp_path, good_page) as watched:
         page = watched.page
         summaries = page.locator("summary")
         for index in range(await summaries.count()):
@@ -417,8 +430,10 @@ async def test_folds_open_and_close_with_the_keyboard(tmp_path: Path, good_page:
             assert await summary.evaluate("(e) => e.parentElement.open") is before
 
 
-async def test_the_skip_link_leads_to_the_conversation(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page) as watched:
+async def test_the_skip_link_leads_to_the_conversation(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
+    async with opened(browser, tmp_path, good_page) as watched:
         page = watched.page
         await page.keyboard.press("Tab")
         assert (
@@ -430,9 +445,9 @@ async def test_the_skip_link_leads_to_the_conversation(tmp_path: Path, good_page
 
 
 async def test_j_and_k_walk_the_steps_and_stay_in_the_conversation(
-    tmp_path: Path, good_page: str
+    browser: Browser, tmp_path: Path, good_page: str
 ) -> None:
-    async with opened(tmp_path, good_page, reduced_motion="reduce") as watched:
+    async with opened(browser, tmp_path, good_page, reduced_motion="reduce") as watched:
         page = watched.page
         seen = []
         for key in "jjjjjjkkk":
@@ -455,9 +470,9 @@ async def test_j_and_k_walk_the_steps_and_stay_in_the_conversation(
 
 
 async def test_n_walks_the_problems_and_their_links_lead_there_and_back(
-    tmp_path: Path, broken_page: str
+    browser: Browser, tmp_path: Path, broken_page: str
 ) -> None:
-    async with opened(tmp_path, broken_page) as watched:
+    async with opened(browser, tmp_path, broken_page) as watched:
         page = watched.page
         count = await page.locator(".note.problem").count()
         assert count >= 4
@@ -474,8 +489,10 @@ async def test_n_walks_the_problems_and_their_links_lead_there_and_back(
         assert (await page.evaluate(FOCUSED)).startswith("problem-")
 
 
-async def test_e_unfolds_everything_and_folds_it_as_it_was(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page) as watched:
+async def test_e_unfolds_everything_and_folds_it_as_it_was(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
+    async with opened(browser, tmp_path, good_page) as watched:
         page = watched.page
         states = "[...document.querySelectorAll('details:not(.raw)')].map((d) => d.open)"
         before = await page.evaluate(states)
@@ -487,8 +504,10 @@ async def test_e_unfolds_everything_and_folds_it_as_it_was(tmp_path: Path, good_
         assert await page.evaluate(states) == before
 
 
-async def test_search_keeps_the_steps_that_hold_the_words(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page) as watched:
+async def test_search_keeps_the_steps_that_hold_the_words(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
+    async with opened(browser, tmp_path, good_page) as watched:
         page = watched.page
         await page.keyboard.press("/")
         await page.keyboard.type("itinerary")
@@ -503,8 +522,8 @@ async def test_search_keeps_the_steps_that_hold_the_words(tmp_path: Path, good_p
         assert await page.locator("li.step:visible").count() == 4
 
 
-async def test_t_changes_the_colours(tmp_path: Path, good_page: str) -> None:
-    async with opened(tmp_path, good_page, color_scheme="light") as watched:
+async def test_t_changes_the_colours(browser: Browser, tmp_path: Path, good_page: str) -> None:
+    async with opened(browser, tmp_path, good_page, color_scheme="light") as watched:
         page = watched.page
         ground = "getComputedStyle(document.body).backgroundColor"
         light = await page.evaluate(ground)
@@ -518,18 +537,22 @@ async def test_t_changes_the_colours(tmp_path: Path, good_page: str) -> None:
         assert await page.evaluate(ground) == light
 
 
-async def test_the_page_follows_the_system_into_the_dark(tmp_path: Path, good_page: str) -> None:
+async def test_the_page_follows_the_system_into_the_dark(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
     grounds = []
     for scheme in ("light", "dark"):
-        async with opened(tmp_path, good_page, color_scheme=scheme) as watched:
+        async with opened(browser, tmp_path, good_page, color_scheme=scheme) as watched:
             grounds.append(
                 await watched.page.evaluate("getComputedStyle(document.body).backgroundColor")
             )
     assert grounds[0] != grounds[1]
 
 
-async def test_it_works_without_javascript(tmp_path: Path, broken_page: str) -> None:
-    async with opened(tmp_path, broken_page, java_script_enabled=False) as watched:
+async def test_it_works_without_javascript(
+    browser: Browser, tmp_path: Path, broken_page: str
+) -> None:
+    async with opened(browser, tmp_path, broken_page, java_script_enabled=False) as watched:
         page = watched.page
         assert not await page.locator("#toolbar").is_visible()
         assert not await page.locator("#shortcuts").is_visible()
@@ -604,10 +627,10 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_contrast_is_at_least_that_of_wcag_aa(
-    tmp_path: Path, good_page: str, broken_page: str, scheme: str
+    browser: Browser, tmp_path: Path, good_page: str, broken_page: str, scheme: str
 ) -> None:
     for html in (good_page, broken_page):
-        async with opened(tmp_path, html, color_scheme=scheme) as watched:
+        async with opened(browser, tmp_path, html, color_scheme=scheme) as watched:
             await watched.page.evaluate(
                 "for (const d of document.querySelectorAll('details')) d.open = true"
             )
@@ -624,10 +647,12 @@ LONG_WORDS = "x" * 3_000 + "/" + "\u202e" * 300
 
 @pytest.mark.parametrize("width", [320, 390, 820])
 async def test_no_width_needs_scrolling_sideways(
-    tmp_path: Path, good_page: str, broken_page: str, width: int
+    browser: Browser, tmp_path: Path, good_page: str, broken_page: str, width: int
 ) -> None:
     for html in (good_page, broken_page, hostile_page([LONG_WORDS])):
-        async with opened(tmp_path, html, viewport={"width": width, "height": 800}) as watched:
+        async with opened(
+            browser, tmp_path, html, viewport={"width": width, "height": 800}
+        ) as watched:
             await watched.page.evaluate(
                 "for (const d of document.querySelectorAll('details')) d.open = true"
             )
@@ -636,34 +661,40 @@ async def test_no_width_needs_scrolling_sideways(
 
 
 async def test_parallel_calls_stand_side_by_side_where_there_is_room(
-    tmp_path: Path, good_page: str
+    browser: Browser, tmp_path: Path, good_page: str
 ) -> None:
     lefts = (
         "new Set([...document.querySelectorAll('.call')].map((e) => "
         "e.getBoundingClientRect().left)).size"
     )
-    async with opened(tmp_path, good_page, viewport={"width": 1280, "height": 800}) as watched:
+    async with opened(
+        browser, tmp_path, good_page, viewport={"width": 1280, "height": 800}
+    ) as watched:
         assert await watched.page.evaluate(lefts) == 2
-    async with opened(tmp_path, good_page, viewport={"width": 400, "height": 800}) as watched:
+    async with opened(
+        browser, tmp_path, good_page, viewport={"width": 400, "height": 800}
+    ) as watched:
         assert await watched.page.evaluate(lefts) == 1
 
 
-async def test_nothing_moves_for_those_who_want_stillness(tmp_path: Path, good_page: str) -> None:
+async def test_nothing_moves_for_those_who_want_stillness(
+    browser: Browser, tmp_path: Path, good_page: str
+) -> None:
     moving = (
         "[...document.querySelectorAll('*')].filter((e) => parseFloat(getComputedStyle(e, "
         "'::before').transitionDuration) > 0).length"
     )
-    async with opened(tmp_path, good_page) as watched:
+    async with opened(browser, tmp_path, good_page) as watched:
         assert await watched.page.evaluate(moving) > 0
-    async with opened(tmp_path, good_page, reduced_motion="reduce") as watched:
+    async with opened(browser, tmp_path, good_page, reduced_motion="reduce") as watched:
         assert await watched.page.evaluate(moving) == 0
 
 
 async def test_print_shows_the_folded_and_leaves_the_controls_out(
-    tmp_path: Path, good_page: str
+    browser: Browser, tmp_path: Path, good_page: str
 ) -> None:
     async with opened(
-        tmp_path, good_page, color_scheme="dark", java_script_enabled=False
+        browser, tmp_path, good_page, color_scheme="dark", java_script_enabled=False
     ) as watched:
         page = watched.page
         folded = page.locator("details.fold:not([open]) > pre").first
@@ -715,17 +746,17 @@ AUDIT = """() => {
 
 
 async def test_headings_names_and_roles_are_in_order(
-    tmp_path: Path, good_page: str, broken_page: str
+    browser: Browser, tmp_path: Path, good_page: str, broken_page: str
 ) -> None:
     for html in (good_page, broken_page, hostile_page(ATTACKS), render([], api="openai_chat")):
-        async with opened(tmp_path, html) as watched:
+        async with opened(browser, tmp_path, html) as watched:
             assert await watched.page.evaluate(AUDIT) == []
 
 
 async def test_the_browser_gives_assistive_technology_a_name_for_everything(
-    tmp_path: Path, good_page: str
+    browser: Browser, tmp_path: Path, good_page: str
 ) -> None:
-    async with opened(tmp_path, good_page) as watched:
+    async with opened(browser, tmp_path, good_page) as watched:
         devtools = await watched.page.context.new_cdp_session(watched.page)
         nodes = (await devtools.send("Accessibility.getFullAXTree"))["nodes"]
         named = [
@@ -751,7 +782,7 @@ async def test_the_browser_gives_assistive_technology_a_name_for_everything(
 
 
 async def test_a_long_conversation_stays_usable(
-    tmp_path: Path, chat_call: Callable[..., Any]
+    browser: Browser, tmp_path: Path, chat_call: Callable[..., Any]
 ) -> None:
     messages: list[Any] = []
     for k in range(3_000):
@@ -765,7 +796,7 @@ async def test_a_long_conversation_stays_usable(
         usage=[{"input_tokens": k + 1, "output_tokens": 1} for k in range(3_000)],
     )
     async with opened(
-        tmp_path, html, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+        browser, tmp_path, html, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
     ) as watched:
         page = watched.page
         # What is far away is not laid out: its text has no boxes.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from chromium import CHROMIUM, FLAGS
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -35,9 +35,6 @@ from lutumpy.testing import Call, Reply
 from lutumpy.web.starlette import chat_routes
 
 FOLDER = os.environ.get("LUTUMPY_NPM_WEB", "")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 if not FOLDER or CHROMIUM is None:
     pytest.skip("there is no npm folder, or no chromium", allow_module_level=True)
 playwright: Any = pytest.importorskip("playwright.sync_api")
@@ -163,7 +160,7 @@ def _each_piece_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
 

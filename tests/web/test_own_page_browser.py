@@ -7,7 +7,6 @@ have to be.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from chromium import CHROMIUM, FLAGS
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -29,9 +29,6 @@ from lutumpy.web import Show
 from lutumpy.web.starlette import chat_routes
 
 NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 playwright: Any
 try:
     from playwright import sync_api as playwright
@@ -105,7 +102,7 @@ def test_a_chat_is_streamed_approved_and_there_for_who_comes_later(address: str)
     asked = 'refund {"order":"A-1","amount":200} YesNo'
     whole = ["You: Money back!", "Let me see.", asked, "refund: 200 for A-1", f"Done. {HOSTILE}"]
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
         def lines(page: Any) -> list[str]:
             found: list[str] = page.eval_on_selector_all("p", "all => all.map(p => p.textContent)")

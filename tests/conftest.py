@@ -115,6 +115,7 @@ def _node_id(item: pytest.Item) -> str:
 
 
 def pytest_collection_finish() -> None:
+    gc.set_threshold(50_000, 20, 20)
     gc.freeze()
     gc.enable()
 

@@ -1,8 +1,8 @@
 """Every check. `nox` alone checks style and types, and runs the tests on the newest Python.
 
 `nox -t ci` and `nox -t beside` run the rest of what a change must pass, and `nox -l` lists
-everything. What is tagged `beside` keeps one core busy at most, or waits for servers, so it runs
-beside the others, which spread their tests over every core, and beside each other.
+everything. What is tagged `beside` keeps one core busy at most, or waits for servers, and needs
+nothing that other sessions install: it runs beside all others, and beside each other.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def types(session: nox.Session) -> None:
         run.result()
 
 
-@nox.session(python=False, tags=["beside"])
+@nox.session(python=False, tags=["ci"])
 def public_types(session: nox.Session) -> None:
     """Every public name has a type."""
     command = ("-m", "pyright", "--verifytypes", "lutumpy", "--ignoreexternal")
@@ -341,13 +341,12 @@ def package(session: nox.Session) -> None:
     session.run(*build, silent=True)
     (wheel,) = work.glob("*.whl")
     clean = work / "clean"
-    session.run("python", "-m", "venv", str(clean))
+    session.run("uv", "venv", "-q", str(clean))
     binaries = clean / _BINARIES
     python = str(binaries / "python")
     extras = EDITABLE.removeprefix(".")
-    # The program that the site shows first needs no extra. To compile what pip installs would take
-    # longer than to install it, and most of the SDKs' modules are never imported.
-    session.run(python, "-m", "pip", "install", "-q", "--no-compile", str(wheel), external=True)
+    # The program that the site shows first needs no extra.
+    session.run("uv", "pip", "install", "-q", "--python", python, str(wheel))
     landing = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     program = work / "landing.py"
     program.write_text(landing.split("```python\n")[1].split("```")[0], encoding="utf-8")
@@ -461,7 +460,7 @@ def evals(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "tests/testing/test_evals.py", env=env)
 
 
-@nox.session(python=False, tags=["beside"])
+@nox.session(python=False, tags=["ci"])
 def mcp(session: nox.Session) -> None:
     """McpTools and an example against the reference servers from npm."""
     if not all(map(shutil.which, ("node", "npm"))):
@@ -545,7 +544,7 @@ def bench(session: nox.Session) -> None:
         session.run("python", str(script))
 
 
-@nox.session(python=False, tags=["beside"])
+@nox.session(python=False, tags=["ci"])
 def counts(session: nox.Session) -> None:
     """What a round, a tool and an import cost, counted: as tests/benchmarks/counts.json says."""
     _run_with(session, TESTS, "tests/benchmarks/counts.py", *session.posargs)
@@ -575,7 +574,7 @@ def speed(session: nox.Session) -> None:
             session.run("git", "worktree", "remove", "--force", str(other), external=True)
 
 
-@nox.session(python=False, tags=["beside"])
+@nox.session(python=False, tags=["ci"])
 def acceptance(session: nox.Session) -> None:
     """The acceptance tests that stand beside the project, where there are any."""
     if not ACCEPTANCE.is_dir():

@@ -4,6 +4,7 @@ docstrings.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import inspect
@@ -382,6 +383,12 @@ def _without_tabs(
             ]
 
 
+def _found_once(app: Sphinx, env: BuildEnvironment) -> None:
+    """Every page names the same types, and each name is looked for among those of all modules."""
+    domain = env.domains.python_domain
+    domain.find_obj = functools.cache(domain.find_obj)  # type: ignore[method-assign]
+
+
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", _without_tabs, priority=900)
     app.connect("autodoc-before-process-signature", _named_types)
@@ -389,5 +396,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("doctree-read", _folders)
+    app.connect("env-check-consistency", _found_once)  # once all names are known
     app.connect("doctree-read", _defaults)
     app.connect("missing-reference", _at_least_there)

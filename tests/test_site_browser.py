@@ -185,12 +185,12 @@ def test_text_has_enough_contrast(browser: Any, address: str, scheme: str) -> No
 
 
 def test_pictures_of_the_site_are_made_for_eyes(browser: Any, address: str, tmp_path: Path) -> None:
-    """`LUTUMPY_SHOTS` says where they are kept; eyes decide."""
+    """`LUTUMPY_SHOTS` says where they are kept; eyes decide. Without it there is one page's."""
     folder = Path(os.environ.get("LUTUMPY_SHOTS", tmp_path))
     for scheme in ("light", "dark"):
         for width in WIDTHS:
             page = page_at(browser, width, scheme)
-            for name in LOOKED_AT:
+            for name in LOOKED_AT if "LUTUMPY_SHOTS" in os.environ else LOOKED_AT[:1]:
                 page.goto(f"{address}{name}.html")
                 picture = folder / f"{name.replace('/', '-')}-{width}-{scheme}.png"
                 page.screenshot(path=picture)

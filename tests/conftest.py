@@ -115,8 +115,8 @@ def _node_id(item: pytest.Item) -> str:
 
 
 def pytest_collection_finish() -> None:
-    gc.set_threshold(50_000, 20, 20)
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a twentieth of a run would go into looking for garbage
     gc.enable()
 
 

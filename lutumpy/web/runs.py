@@ -7,12 +7,16 @@
 # Where another process runs it, the task waits, as long as somebody watches the conversation here:
 # if that process is killed, nobody but its watchers would notice. `_elsewhere` has the
 # conversations that wait so: stopping one of them is no matter of its task.
+#
+# An event loop that ends cancels the tasks that it has then, and waits for these. A task that was
+# begun only then would be left in the middle, perhaps of a call. So a run that was cancelled by
+# anything but `stop` is followed by no other one, and what has to be done later is a timer, which
+# ends with the loop.
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from datetime import datetime, timezone
 from typing import Any, cast
@@ -49,10 +53,11 @@ class Runs:
         self._stop_when_left = stop_when_left
         self._tasks: dict[str, tuple[asyncio.Task[None], RunBy]] = {}
         self._again: set[str] = set()
+        self._stopping: set[str] = set()
         # What wakes those that wait for another process.
         self._elsewhere: dict[str, asyncio.Event] = {}
         self._watchers: dict[str, int] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[bool]] = set()
 
     def begin(self, scope: str) -> None:
         """Let a conversation go on, in the background."""
@@ -65,12 +70,15 @@ class Runs:
         by = RunBy()
         task = asyncio.get_running_loop().create_task(self._run(scope, by))
         self._tasks[scope] = task, by
-        task.add_done_callback(lambda _: self._ended(scope))
+        task.add_done_callback(lambda ended: self._ended(scope, ended))
 
-    def _ended(self, scope: str) -> None:
+    def _ended(self, scope: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(scope, None)
-        if scope in self._again:
-            self._again.discard(scope)
+        is_wanted = scope in self._again
+        is_loop_ending = task.cancelled() and scope not in self._stopping
+        self._again.discard(scope)
+        self._stopping.discard(scope)
+        if is_wanted and not is_loop_ending:
             self.begin(scope)
 
     async def _run(self, scope: str, by: RunBy) -> None:
@@ -122,6 +130,7 @@ class Runs:
             is_elsewhere = scope in self._elsewhere
             task, run = found
             run.by = by
+            self._stopping.add(scope)
             task.cancel()
             await asyncio.wait([task])
             if not is_elsewhere:
@@ -149,19 +158,18 @@ class Runs:
         if self._watchers[scope]:
             return
         del self._watchers[scope]
-        if self._stop_when_left and scope in self._tasks and scope not in self._elsewhere:
-            self._later(lambda: self._stop_alone(scope))
+        if self._stop_when_left and self._is_alone(scope):
+            asyncio.get_running_loop().call_later(SECONDS_ALONE, self._stop_alone, scope)
 
-    def _later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = asyncio.get_running_loop().create_task(work())
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
-
-    async def _stop_alone(self, scope: str) -> None:
-        await asyncio.sleep(SECONDS_ALONE)
+    def _is_alone(self, scope: str) -> bool:
         is_here = scope in self._tasks and scope not in self._elsewhere
-        if is_here and scope not in self._watchers:
-            await self.stop(scope, "nobody watched")
+        return is_here and scope not in self._watchers
+
+    def _stop_alone(self, scope: str) -> None:
+        if self._is_alone(scope):
+            task = asyncio.get_running_loop().create_task(self.stop(scope, "nobody watched"))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
 
 
 async def has_ended(store: OperatorStore, scope: str) -> bool:

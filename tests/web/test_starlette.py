@@ -489,6 +489,54 @@ async def test_a_browser_that_leaves_stops_nothing_unless_that_is_wanted_W19(
             await site.post("/chat/c1/stop", {})
 
 
+@pytest.mark.parametrize("moment", ["goes on", "is left alone"])
+def test_a_server_that_ends_begins_nothing_more_W19(moment: str) -> None:
+    """Its event loop cancels what runs, and would leave behind what is begun only then."""
+    store = MemoryStore()
+
+    async def watch(runs: Any) -> None:
+        runs.watch("c1")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            runs.leave("c1")
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        loop = slow_loop(store)
+        await store.create("c1", Session())
+        await store.push("c1", "Please.", idempotency_key="m1")
+        runs = lutumpy.web.runs.Runs(loop, store, stop_when_left=moment == "is left alone")
+        runs.begin("c1")
+        watching.append(asyncio.create_task(watch(runs)))
+        await until(lambda: len(store._find("c1").events) >= 5)
+        if moment == "goes on":
+            runs.begin("c1")  # somebody asks for it once more
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    watching: list[asyncio.Task[None]] = []
+    asyncio.run(serve())
+    assert asyncio.all_tasks(loops[0]) == set()
+
+
+async def test_a_run_that_is_wanted_while_it_is_stopped_begins_behind_it_W19() -> None:
+    store = MemoryStore()
+    loop = slow_loop(store)
+    await store.create("c1", Session())
+    await store.push("c1", "Please.", idempotency_key="m1")
+    runs = lutumpy.web.runs.Runs(loop, store, stop_when_left=False)
+    runs.begin("c1")
+    await until(lambda: len(store._find("c1").events) >= 5)
+    stopping = asyncio.create_task(runs.stop("c1", "ann"))
+    await asyncio.sleep(0)
+    runs.begin("c1")
+    assert await stopping
+    kinds = [stored.event["event"] for stored in store._find("c1").events]
+    assert kinds.count("RunStopped") == 1
+    await until(lambda: store._find("c1").events[-1].event["event"] not in {"RunStopped"})
+    assert await runs.stop("c1", "bob")
+
+
 async def test_a_run_that_fails_says_its_kind_and_nothing_else_W21() -> None:
     store = MemoryStore()
 

@@ -260,6 +260,7 @@ def test_a_page_that_was_offline_has_what_it_missed(browser: Any) -> None:
         time.sleep(1.0)
         context.set_offline(False)
         has(first, "seven eight nine ten.")
+        until(lambda: first.inner_text("i") == "ready")
         assert text_of(first).count("One two three") == 1
         assert first.problems == []
 

@@ -396,6 +396,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("doctree-read", _folders)
-    app.connect("env-check-consistency", _found_once)  # once all names are known
     app.connect("doctree-read", _defaults)
+    app.connect("env-check-consistency", _found_once)  # once all names are known
     app.connect("missing-reference", _at_least_there)

@@ -489,6 +489,16 @@ async def test_a_browser_that_leaves_stops_nothing_unless_that_is_wanted_W19(
             await site.post("/chat/c1/stop", {})
 
 
+async def begun_here(store: MemoryStore, *, stop_when_left: bool = False) -> Any:
+    """The runs of a process, one of which is inside a call."""
+    await store.create("c1", Session())
+    await store.push("c1", "Please.", idempotency_key="m1")
+    runs = lutumpy.web.runs.Runs(slow_loop(store), store, stop_when_left=stop_when_left)
+    runs.begin("c1")
+    await until(lambda: len(store._find("c1").events) >= 5)
+    return runs
+
+
 @pytest.mark.parametrize("moment", ["goes on", "is left alone"])
 def test_a_server_that_ends_begins_nothing_more_W19(moment: str) -> None:
     """Its event loop cancels what runs, and would leave behind what is begun only then."""
@@ -503,13 +513,9 @@ def test_a_server_that_ends_begins_nothing_more_W19(moment: str) -> None:
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        loop = slow_loop(store)
-        await store.create("c1", Session())
-        await store.push("c1", "Please.", idempotency_key="m1")
-        runs = lutumpy.web.runs.Runs(loop, store, stop_when_left=moment == "is left alone")
-        runs.begin("c1")
+        runs = await begun_here(store, stop_when_left=moment == "is left alone")
         watching.append(asyncio.create_task(watch(runs)))
-        await until(lambda: len(store._find("c1").events) >= 5)
+        await asyncio.sleep(0)  # it watches now
         if moment == "goes on":
             runs.begin("c1")  # somebody asks for it once more
 
@@ -521,19 +527,14 @@ def test_a_server_that_ends_begins_nothing_more_W19(moment: str) -> None:
 
 async def test_a_run_that_is_wanted_while_it_is_stopped_begins_behind_it_W19() -> None:
     store = MemoryStore()
-    loop = slow_loop(store)
-    await store.create("c1", Session())
-    await store.push("c1", "Please.", idempotency_key="m1")
-    runs = lutumpy.web.runs.Runs(loop, store, stop_when_left=False)
-    runs.begin("c1")
-    await until(lambda: len(store._find("c1").events) >= 5)
+    runs = await begun_here(store)
     stopping = asyncio.create_task(runs.stop("c1", "ann"))
     await asyncio.sleep(0)
     runs.begin("c1")
     assert await stopping
     kinds = [stored.event["event"] for stored in store._find("c1").events]
     assert kinds.count("RunStopped") == 1
-    await until(lambda: store._find("c1").events[-1].event["event"] not in {"RunStopped"})
+    await until(lambda: store._find("c1").events[-1].event["event"] != "RunStopped")
     assert await runs.stop("c1", "bob")
 
 

@@ -36,7 +36,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import AliasChoices, AliasPath, BaseModel, TypeAdapter
-from pydantic.errors import PydanticErrorMixin
+from pydantic.errors import PydanticErrorMixin, PydanticInvalidForJsonSchema
 from pydantic.json_schema import (
     GenerateJsonSchema,
     JsonSchemaMode,
@@ -214,6 +214,16 @@ class Generator(GenerateJsonSchema):
         generated = super().generate(schema, mode=mode)
         _drop_titles(generated)
         return generated
+
+    def generator_schema(self, schema: Any) -> JsonSchemaValue:
+        # Pydantic validates an `Iterable` while somebody iterates, and that can be done once: the
+        # first hook that looks at such an argument leaves nothing of it to the tool.
+        if self.mode == "validation":
+            raise PydanticInvalidForJsonSchema(
+                "an Iterable is validated only while it is read, and can be read once; "
+                "write list[...] or Sequence[...] in its place"
+            )
+        return super().generator_schema(schema)
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         generated = super().model_schema(schema)

@@ -10,7 +10,7 @@ import enum
 import functools
 import sys
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, TypeVar
 
@@ -332,6 +332,8 @@ def a_callable(thing: Callable[[int], int]) -> str: ...  # type: ignore[empty-bo
 def unknown_name(thing: Unheard) -> str: ...  # type: ignore[name-defined,empty-body]  # noqa: F821
 def method(self, thing: int) -> str: ...  # type: ignore[no-untyped-def,empty-body]
 def no_output_schema(thing: int) -> Opaque: ...  # type: ignore[empty-body]
+def read_once(thing: Iterable[int]) -> str: ...  # type: ignore[empty-body]
+def nested_read_once(thing: list[Iterable[int] | None]) -> str: ...  # type: ignore[empty-body]
 def generator(thing: int) -> Iterator[int]:
     yield thing
 
@@ -347,6 +349,8 @@ REFUSED = [
     (unknown_name, "'thing'.*Unheard"),
     (method, "'self' makes it a method"),
     (no_output_schema, "Opaque"),
+    (read_once, r"'thing' .*can be read once; write list\[...\] or Sequence\[...\]"),
+    (nested_read_once, "'thing' .*can be read once"),
     (generator, "generator"),
 ]
 

@@ -12,6 +12,7 @@ from lutumpy.durable.types import Claim, InboxEntry, Status
 from lutumpy.errors import StoreError, TranscriptError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
+from lutumpy.plain.safe_text import safe_repr
 
 __all__ = [
     "GOES_ON",
@@ -29,6 +30,7 @@ __all__ = [
     "make_notice",
     "notice_id",
     "status_at_release",
+    "wrong_form",
 ]
 
 
@@ -40,6 +42,9 @@ GOES_ON: Mapping[Status | None, Collection[str]] = {
     "waiting": ("decision", "answer", "late"),
 }
 """The kinds of entries of the inbox with which a conversation of such a status goes on."""
+
+# What each decision may say beside its word.
+_SAID_BESIDE: Mapping[Any, str] = {"run": "input", "complete": "output", "reject": "reason"}
 
 
 def has_request(session: Session) -> bool:
@@ -94,22 +99,31 @@ def check_decision(call_id: str, decision: Any, held: Sequence[str]) -> None:
     """Raise `StoreError` for a decision of another form, or about a call that isn't held."""
     if call_id not in held:
         raise StoreError("decision", f"the call {call_id!r} isn't held; nothing was taken")
-    word = decision.get("decision") if isinstance(decision, Mapping) else None
-    is_whole = word == "run" or (word == "complete" and "output" in decision)
-    if word == "reject":
-        is_whole = isinstance(decision.get("reason", ""), str)
-    if not is_whole:
-        raise StoreError(
-            "decision",
-            f"the decision about {call_id!r} is not run, complete with an output, or reject with "
-            "a reason; nothing was taken",
-        )
+    reason = wrong_form(decision)
+    if reason is not None:
+        raise StoreError("decision", f"the decision about {call_id!r} {reason}; nothing was taken")
     try:
         json.dumps(decision, allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(
             "decision", f"the decision about {call_id!r} is not JSON: {error}; nothing was taken"
         ) from error
+
+
+def wrong_form(decision: Any) -> str | None:
+    """What is wrong with the form of a decision about a held call; `None` for nothing.
+
+    What it doesn't know it refuses: a misspelled `input` would run the call without the edit.
+    """
+    word = decision.get("decision") if isinstance(decision, Mapping) else None
+    beside = _SAID_BESIDE.get(word) if isinstance(word, str) else None
+    is_whole = beside is not None and (word != "complete" or "output" in decision)
+    if not is_whole or (word == "reject" and not isinstance(decision.get("reason", ""), str)):
+        return "is not run, complete with an output, or reject with a reason"
+    unknown = [name for name in decision if name not in ("decision", beside)]
+    if unknown:
+        return f"is {word}, which has {beside!r} beside it, and not {safe_repr(unknown[0])}"
+    return None
 
 
 def check_resolution(decision: Any, output: Any) -> None:

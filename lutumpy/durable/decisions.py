@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from lutumpy import ApprovalRequest, Complete, HookError, Reject, RunNormally
+from lutumpy.durable.checks import wrong_form
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.tools import NotPortable, load_input
@@ -25,22 +25,25 @@ def read_decision(call: BaseToolCall, data: Any) -> RunNormally[Any] | Complete[
     Raises:
         HookError: it has another form, or the input is none of the tool; the message says why.
     """
-    word = data.get("decision") if isinstance(data, Mapping) else None
-    if word == "reject":
-        reason = data.get("reason", "")
-        if isinstance(reason, str):
-            return Reject(reason)
-    elif word == "complete" and "output" in data:
-        return Complete(data["output"])
-    elif word == "run":
-        if isinstance(call, ApprovalRequest):
-            return Complete(True)
-        return RunNormally(_read_input(call, data["input"])) if "input" in data else RunNormally()
     metadata = call.metadata
-    raise HookError(
-        f"the decision about call {metadata.id!r} of {metadata.name!r} is {safe_repr(data)}, not "
-        "run, complete with an output, or reject with a reason; nothing was decided"
-    )
+    reason = wrong_form(data)
+    if reason is not None:
+        raise HookError(
+            f"the decision about call {metadata.id!r} of {metadata.name!r} {reason}: "
+            f"{safe_repr(data)}; nothing was decided"
+        )
+    if data["decision"] == "reject":
+        return Reject(data.get("reason", ""))
+    if data["decision"] == "complete":
+        return Complete(data["output"])
+    if not isinstance(call, ApprovalRequest):
+        return RunNormally(_read_input(call, data["input"])) if "input" in data else RunNormally()
+    if "input" in data:
+        raise HookError(
+            f"the provider makes call {metadata.id!r} of {metadata.name!r} itself, with the "
+            "arguments that the model wrote: approve it as it is, or reject it; nothing was decided"
+        )
+    return Complete(True)
 
 
 def _read_input(call: BaseToolCall, data: Any) -> Any:

@@ -38,6 +38,7 @@ from lutumpy import (
     hook_impl,
 )
 from lutumpy.durable import Answered, Waiting
+from lutumpy.errors import StoreError
 from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call
 
@@ -99,6 +100,19 @@ def test_a_request_for_approval_may_wait_for_a_person(form: Form, decided: Any) 
     assert waiting.held == ("mcpr_1",)
     assert form.await_(loop.decide, SCOPE, waiting.digest, {"mcpr_1": decided}, by="ann")
     assert isinstance(form.run(loop), Answered)
+
+
+def test_a_call_that_the_provider_makes_is_approved_as_it_is_P16(form: Form) -> None:
+    store = form.await_(new_store)
+    loop = make_loop(
+        store, Model([calls(ROUTE)], api="openai_responses"), Ledger(), hooks=hold_all
+    )
+    waiting = form.run(loop)
+    assert isinstance(waiting, Waiting)
+    edited = decision("run", input={"to": "harbour"})
+    with pytest.raises(StoreError, match="makes call 'mcpr_1' of 'route' itself"):
+        form.await_(loop.decide, SCOPE, waiting.digest, {"mcpr_1": edited}, by="ann")
+    assert form.run(loop) == waiting
 
 
 # --- reviews -------------------------------------------------------------------------------------

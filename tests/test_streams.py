@@ -133,6 +133,27 @@ async def test_leaving_early_commits_nothing_S3(api: str) -> None:
     assert list(session.transcript) == before
 
 
+async def test_a_stream_that_is_read_outside_of_its_block_says_so_S1() -> None:
+    session = asked()
+    llm = ScriptedModel([Reply("Hello"), Reply("Hello")])
+    waiting, plain = session.text_turn(llm).stream(), session.text_turn(llm).stream_sync()
+    with pytest.raises(RoundClosedError, match="inside its `with` block"):
+        _ = [event async for event in waiting]
+    with pytest.raises(RoundClosedError, match="inside its `with` block"):
+        _ = list(plain)
+    assert llm.requests == []
+    async with session.text_turn(llm).stream() as left:
+        await left.__anext__()
+    with plain:
+        next(plain)
+    # What had been read before may be taken still.
+    with pytest.raises(RoundClosedError, match="inside its `with` block"):
+        _ = [event async for event in left]
+    with pytest.raises(RoundClosedError, match="inside its `with` block"):
+        _ = list(plain)
+    assert list(session.transcript) == list(asked().transcript)
+
+
 @every_api
 @pytest.mark.parametrize("kind", ["failure", "end"])
 async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(

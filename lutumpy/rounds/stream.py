@@ -33,6 +33,7 @@ C = TypeVar("C", bound=BaseToolCall)
 R = TypeVar("R")
 
 _UNSET: Any = object()
+_NOT_OPEN = "the stream is read inside its `with` block"
 
 FinishReading = Callable[[Reader[Any, Any], "str | None"], tuple[AssistantTurn, Any]]
 MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
@@ -48,6 +49,7 @@ class _RunningStream(Generic[C, R]):
     """
 
     __slots__ = (
+        "_chunks",
         "_events",
         "_finish",
         "_make_reader",
@@ -62,6 +64,8 @@ class _RunningStream(Generic[C, R]):
     ) -> None:
         self._make_reader = make_reader
         self._finish = finish
+        # The chunks of the source; `None` outside the block.
+        self._chunks: Any = None
         self._reader: Reader[Any, Any] | None = None
         # Events that were read, and are not returned yet.
         self._events: deque[Event] = deque()
@@ -123,8 +127,8 @@ class _RunningStream(Generic[C, R]):
         return Completed(turn)
 
     def _open_reader(self) -> Reader[Any, Any]:
-        if self._reader is None:
-            raise RoundClosedError("the stream is read inside its `with` block")
+        if self._reader is None or self._chunks is None:
+            raise RoundClosedError(_NOT_OPEN)
         return self._reader
 
     def _count_failed(self, error: BaseException) -> None:
@@ -147,7 +151,7 @@ class TurnStream(_RunningStream[C, R]):
     is as it was then, apart from what the request cost.
     """
 
-    __slots__ = ("_chunks", "_source")
+    __slots__ = ("_source",)
 
     def __init__(
         self,
@@ -158,8 +162,6 @@ class TurnStream(_RunningStream[C, R]):
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source
-        # `None` outside the block.
-        self._chunks: AsyncIterator[Any] | None = None
 
     async def __aenter__(self) -> Self:
         self._reader = self._make_reader(self._source.decoder)
@@ -183,8 +185,11 @@ class TurnStream(_RunningStream[C, R]):
     async def __anext__(self) -> StreamEvent[C]:
         try:
             while not self._events:
-                if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
+                if self._outcome is not _UNSET:
                     raise StopAsyncIteration
+                # As `_open_reader`, without entering it for each event.
+                if self._reader is None or self._chunks is None:
+                    raise RoundClosedError(_NOT_OPEN)
                 if self._feed_waiting(self._reader):
                     break
                 try:
@@ -206,8 +211,6 @@ class TurnStream(_RunningStream[C, R]):
         try:
             if self._outcome is _UNSET:
                 reader = self._open_reader()
-                if self._chunks is None:
-                    raise RoundClosedError("the stream is read inside its `with` block")
                 self._events.clear()
                 while True:
                     reader.gather(self._waiting)
@@ -227,14 +230,13 @@ class TurnStream(_RunningStream[C, R]):
         if batch is not None:
             chunks: Iterable[Any] = await batch()
             return chunks
-        assert self._chunks is not None
         return (await self._chunks.__anext__(),)
 
 
 class TurnStreamSync(_RunningStream[C, R]):
     """As `TurnStream`, with `with` and `for`."""
 
-    __slots__ = ("_chunks", "_source")
+    __slots__ = ("_source",)
 
     def __init__(
         self,
@@ -245,8 +247,6 @@ class TurnStreamSync(_RunningStream[C, R]):
     ) -> None:
         super().__init__(make_reader, finish, unfinished)
         self._source = source
-        # `None` outside the block.
-        self._chunks: Iterator[Any] | None = None
 
     def __enter__(self) -> Self:
         self._reader = self._make_reader(self._source.decoder)
@@ -270,8 +270,11 @@ class TurnStreamSync(_RunningStream[C, R]):
     def __next__(self) -> StreamEvent[C]:
         try:
             while not self._events:
-                if self._outcome is not _UNSET or self._chunks is None or self._reader is None:
+                if self._outcome is not _UNSET:
                     raise StopIteration
+                # As `_open_reader`, without entering it for each event.
+                if self._reader is None or self._chunks is None:
+                    raise RoundClosedError(_NOT_OPEN)
                 if self._feed_waiting(self._reader):
                     break
                 try:
@@ -293,8 +296,6 @@ class TurnStreamSync(_RunningStream[C, R]):
         try:
             if self._outcome is _UNSET:
                 reader = self._open_reader()
-                if self._chunks is None:
-                    raise RoundClosedError("the stream is read inside its `with` block")
                 self._events.clear()
                 while True:
                     reader.gather(self._waiting)
@@ -314,5 +315,4 @@ class TurnStreamSync(_RunningStream[C, R]):
         if batch is not None:
             chunks: Iterable[Any] = batch()
             return chunks
-        assert self._chunks is not None
         return (next(self._chunks),)

@@ -36,16 +36,20 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
         # The underscore says that it isn't a tool, whatever it looks like.
         if name.startswith("_"):
             continue
-        if isinstance(value, (Tool, Nested, staticmethod, classmethod, property)):
+        if isinstance(value, (Tool, Nested)):
             continue
         place = f"{body.__name__}.{name}"
+        is_method = isinstance(value, (staticmethod, classmethod))
+        marked = value.__func__ if is_method else value
         if isinstance(value, type):
             _check_class(place, name, value, tools, groups)
-        elif isinstance(declared := getattr(value, MARK, None), CompiledTool):
+        elif isinstance(declared := getattr(marked, MARK, None), CompiledTool):
             if declared not in tools:
                 raise DeclarationError(
                     f"{place} is a tool without tool(): write {name} = tool(...)"
                 )
+        elif is_method or isinstance(value, property):
+            continue
         # The function of a member may be beside it, under another name.
         elif of_toolset and _is_function(value) and not _is_wrapped(value, tools):
             raise DeclarationError(

@@ -40,9 +40,15 @@ def add_members(cls: type[BaseToolset], declared: Iterable[Any]) -> None:
     Raises:
         DeclarationError: One isn't declared as a tool, or the class has something of its name.
     """
+    listed: set[str] = set()
     for each in declared:
         member = tool(each)
         name = member.definition.name.replace("-", "_")
+        if name in listed:
+            raise DeclarationError(
+                f"tools= of {cls.__name__} holds two tools for the member {name!r}; leave one out"
+            )
+        listed.add(name)
         if name in vars(cls):
             raise DeclarationError(
                 f"{cls.__name__}.{name} is in the class body, and in tools= as well; leave one out"

@@ -312,7 +312,8 @@ def test_what_a_list_of_tools_may_not_hold() -> None:
         class Twice(Toolset, tools=[echo]):
             echo = tool(echo)
 
-    with pytest.raises(DeclarationError, match="echo"):
+    twice = r"tools= of TwiceListed holds two tools for the member 'echo'"
+    with pytest.raises(DeclarationError, match=twice):
 
         class TwiceListed(Toolset, tools=[echo, echo]):
             pass

@@ -66,6 +66,7 @@ class Inner(Toolset):
         (lru_cache(plain), "it is a plain function"),
         (len, "it is a plain function"),
         (declared, r"it is a tool without tool\(\): write it = tool"),
+        (staticmethod(declared), r"it is a tool without tool\(\): write it = tool"),
         (Read, r"it is a tool's input without tool\(\): write it = tool\(Read\)"),
         (Undecorated, r"decorate it with @tool_input and write it = tool\(Undecorated\)"),
         (Inner, r"it is a toolset without nested\(\): write it = nested"),

@@ -68,11 +68,15 @@ def wrong_parameters(
             elif name in known and parameter.kind is not parameter.VAR_KEYWORD:
                 yield from _wrong_type(function, parameter, tool)
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            yield f"name the parameters that it needs in place of {parameter}"
+            # Arguments come by name. One that says that it is unused takes the place of a Skip
+            # parameter that can be given by position, for a type checker.
+            if not name.startswith("_"):
+                yield f"name the parameters that it needs in place of {parameter}"
         elif name in tool.skipped:
             yield (
                 f"{name!r} is marked Skip: it is not part of a call, and hooks are not given it; "
-                "leave it out, and for a type checker end with `**_: Any`"
+                "leave it out, and for a type checker end with `**_: Any`; with "
+                "`*_: Any, **__: Any` where it isn't keyword-only"
             )
         elif parameter.default is parameter.empty or not name.startswith("_"):
             near = near_names(name, known)

@@ -298,6 +298,7 @@ REFUSED: list[tuple[Any, str]] = [
         lambda metadata, amount, /: None,
         r"'metadata' must be usable by name.*'amount' must be usable by name",
     ),
+    (lambda metadata, amount, ledger, *_, **__: None, r"'ledger' is marked Skip"),
     (lambda metadata, amount, *rest: None, r"name the parameters that it needs in place of \*rest"),
     (
         lambda metadata, input, amount: None,
@@ -325,6 +326,13 @@ def test_what_names_no_parameter_of_the_function_is_refused_when_it_is_registere
     with pytest.raises(HookRegistrationError, match=message):
         hooks.bank.register(type("Policy", (), {"pay_hook": staticmethod(hook_impl(hook))})())
     assert decide(hooks, PAY) == {"amount": Decimal(5), "to": "Bob"}
+
+
+def test_rests_that_say_they_are_unused_are_never_filled_H5b() -> None:
+    def see(metadata: ToolMetadata, amount: Decimal, *_: Any, **__: Any) -> ToolDecision:
+        return Complete(f"{amount} {_} {__}")
+
+    assert decide(on_pay(see), PAY).output == "5 () {'to': 'Bob'}"
 
 
 def test_hooks_of_an_input_class_take_the_input() -> None:

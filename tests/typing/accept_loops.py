@@ -1,6 +1,6 @@
 """Loops: everything here is accepted by mypy --strict and pyright. Nothing of it is run."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from typing_extensions import assert_never, assert_type
@@ -153,6 +153,9 @@ async def loops(session: Session, llm: OpenAIChat) -> None:
     assert_type(typed.value, Text | None)
     assert_type(typed.value_error, str | None)
     assert_type(run_tools_sync(session, llm, tools=Open, output=list[int]).value, list[int] | None)
+    # A special form is no class; of its values a checker knows nothing.
+    one_of: Any = Literal["a", "b"]
+    assert_type(run_tools_sync(session, llm, tools=Open, output=one_of).value, Any | None)
     await run_tools(
         session,
         llm,

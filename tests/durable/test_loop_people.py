@@ -127,7 +127,7 @@ def test_a_second_decision_for_a_call_is_ignored_P16(form: Form) -> None:
         # A misspelled edit isn't an approval of what was to be edited.
         ("p1", decision("run", inputs={"amount": 1}), "run, which has 'input' .* not 'inputs'"),
         ("p1", decision("run", output=1), "run, which has 'input' .* not 'output'"),
-        ("p1", decision("complete", output=1, reason=""), "complete, which has 'output' .* 'reason'"),
+        ("p1", decision("complete", output=1, reason=""), "has 'output' .* not 'reason'"),
         ("p1", decision("reject", input={}), "reject, which has 'reason' .* not 'input'"),
         ("l1", decision("run"), "l1"),
     ],

@@ -104,9 +104,7 @@ def test_a_request_for_approval_may_wait_for_a_person(form: Form, decided: Any) 
 
 def test_a_call_that_the_provider_makes_is_approved_as_it_is_P16(form: Form) -> None:
     store = form.await_(new_store)
-    loop = make_loop(
-        store, Model([calls(ROUTE)], api="openai_responses"), Ledger(), hooks=hold_all
-    )
+    loop = make_loop(store, Model([calls(ROUTE)], api="openai_responses"), Ledger(), hooks=hold_all)
     waiting = form.run(loop)
     assert isinstance(waiting, Waiting)
     edited = decision("run", input={"to": "harbour"})

@@ -599,6 +599,41 @@ def test_usage_after_the_answer_is_its_end_when_no_finish_reason_comes() -> None
         decoder.finish()
 
 
+COUNTED_ALONG: list[list[dict[str, Any]]] = [
+    # Parts of a kind that is never told: Databricks' reasoning.
+    [{"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]}]}],
+    # vLLM holds the first tokens of a character back, and counts them.
+    [{"content": "Hello"}, {"content": " wor"}, {"content": ""}],
+    [{"reasoning_text": "Hm"}],
+    [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]}, {}],
+    [{"function_call": {"name": "f", "arguments": "{"}}],
+]
+
+
+@pytest.mark.parametrize("deltas", COUNTED_ALONG)
+def test_a_count_in_every_event_ends_no_stream(deltas: list[dict[str, Any]]) -> None:
+    """Rules S3 and C2a."""
+
+    def usage(tokens: int) -> dict[str, int]:
+        return {"prompt_tokens": 9, "completion_tokens": tokens, "total_tokens": 9 + tokens}
+
+    decoder = ChatStreamDecoder()
+    stream = [chunk({"role": "assistant", "content": ""}, usage=usage(0))]
+    stream += [chunk(delta, usage=usage(n)) for n, delta in enumerate(deltas, 1)]
+    other_choice = chunk({"content": "b"}, usage=usage(9))
+    other_choice["choices"][0]["index"] = 1
+    stream.append(other_choice)
+    for event in stream:
+        decoder.feed(event)
+        with pytest.raises(AdapterError, match="ended before its last event") as caught:
+            decoder.finish()
+        assert caught.value.partial is not None
+        assert caught.value.partial.cut
+    # What ends it is a count that belongs to no choice.
+    decoder.feed(chunk(usage=usage(10)))
+    assert decoder.finish().usage.output_tokens == 10
+
+
 def test_an_error_event_says_what_went_wrong_and_what_had_arrived() -> None:
     decoder = ChatStreamDecoder()
     decoder.feed(chunk({"content": "half"}))

@@ -17,7 +17,9 @@
 #
 # `finish()` gives the turn when counted or finished, and raises before. "Counted" is there for
 # hosts that never say why the model stopped: a count of the reply's tokens, with nothing in it or
-# after it, is the end as well. An error event raises from any state.
+# after it, is the end as well. Of a host that counts beside the content, only a count in an event
+# of its own is: its deltas may well be empty while more is to come (vLLM holds back the first
+# tokens of a character). An error event raises from any state.
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from lutumpy.adapters.openai.chat.encode import API
 from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
-from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
+from lutumpy.adapters.openai.reply_fields import filled, mapping, model_text, text
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.short_way import ShortWayDecoder
@@ -68,6 +70,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         "_calls",
         "_content",
         "_counted",
+        "_counts_along",
         "_details",
         "_finish",
         "_function_call",
@@ -84,6 +87,8 @@ class ChatStreamDecoder(ShortWayDecoder):
         self._started = False
         # Whether the last event was a count of the tokens, after everything else.
         self._counted = False
+        # Whether the host counts in the events that hold the reply.
+        self._counts_along = False
         self._response_id: str | None = None
         self._model: str | None = None
         self._usage: dict[str, Any] | None = None
@@ -115,7 +120,8 @@ class ChatStreamDecoder(ShortWayDecoder):
                     self._take_choice(choice, event, out)
                     break
             else:
-                self._take_usage(event.get("usage"), is_last=True)
+                # An event of another choice ends nothing.
+                self._counted = self._take_usage(event.get("usage")) and not choices
         if event.get("error") or event.get("object") == "error" or event.get("type") == "error":
             error = error_body(event, API)
             if error is not None:
@@ -199,31 +205,31 @@ class ChatStreamDecoder(ShortWayDecoder):
             self._started = True
             out.append(Started(self._model, self._response_id))
 
-    def _take_usage(self, usage: Any, *, is_last: bool) -> None:
-        """Take the count of tokens in an event; `is_last` says that nothing else is in the event.
+    def _take_usage(self, usage: Any) -> bool:
+        """Take the count of tokens in an event; gives whether it counts any of the reply.
 
         Some hosts count in every event. The last count holds, but one of zero tokens replaces none.
         """
-        self._counted = False
         if not isinstance(usage, dict) or not usage:
-            return
+            return False
         output_tokens = token_count(usage.get("completion_tokens"))
         if self._usage is None or output_tokens or token_count(usage.get("prompt_tokens")):
             self._usage = usage
-        self._counted = is_last and output_tokens > 0
+        return output_tokens > 0
 
     def _take_choice(
         self, choice: Mapping[str, Any], event: Mapping[str, Any], out: list[Delta]
     ) -> None:
-        before = len(out)
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             # A host that streams the whole message as one event.
             delta = mapping(choice.get("message"))
         if delta:
             self._take_delta(delta, out)
-        usage = event.get("usage") or choice.get("usage")
-        self._take_usage(usage, is_last=len(out) == before)
+        counts = self._take_usage(event.get("usage") or choice.get("usage"))
+        if counts and not self._counts_along:
+            self._counts_along = _has_content(delta)
+        self._counted = counts and not self._counts_along
         if (finish := text(choice.get("finish_reason"))) is not None:
             self._finish = finish
             refused = any(self._message.text_deltas("refusal"))
@@ -389,6 +395,11 @@ def _arguments_in_object(event: Any) -> tuple[Any, Any] | None:
     ):
         return None
     return call.index, function.arguments
+
+
+def _has_content(delta: Mapping[str, Any]) -> bool:
+    """Whether a delta holds anything of the reply, also what nobody is told of."""
+    return any(filled(value) for name, value in delta.items() if name not in _STREAM_ONLY)
 
 
 def _continues_detail(last: MergedObject, detail: Mapping[str, Any]) -> bool:

@@ -154,6 +154,7 @@ ELEMENT_FORMATS: tuple[TextFormat, ...] = (
         ),
         source="vLLM solar_open2",
         aliases=("solar_open2",),
+        thinking=(("<|think:start|>", "<|think:end|>"), *THINK),
         models=r"solar-?open-?2",
         marks=("<|tool_call:start|>",),
     ),

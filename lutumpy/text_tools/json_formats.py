@@ -250,6 +250,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         ),
         source="vLLM longcat",
         aliases=("longcat",),
+        thinking=(("<longcat_think>", "</longcat_think>"), *THINK),
         models=r"longcat",
         marks=("<longcat_tool_call>",),
     ),

@@ -10,6 +10,7 @@ from lutumpy.text_tools.python_syntax import BARE_PYTHON, PythonSyntax
 from lutumpy.text_tools.result_form import ResultForm
 from lutumpy.text_tools.syntax import CallSyntax
 from lutumpy.text_tools.text_format import TextFormat
+from lutumpy.text_tools.thinking import THINK
 
 __all__ = ["OTHER_FORMATS"]
 
@@ -85,6 +86,7 @@ OTHER_FORMATS: tuple[TextFormat, ...] = (
         syntaxes=(EscapedSyntax(start="<|tool_call>", ends=("<tool_call|>",), mark='<|"|>'),),
         source="template of Gemma 4; vLLM gemma4",
         aliases=("gemma4",),
+        thinking=(("<|channel>thought", "<channel|>"), *THINK),
         results=ResultForm(
             '<|tool_response>response:{plain_name}{value:<|"|>',
             '<|"|>}<tool_response|>',

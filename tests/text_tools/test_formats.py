@@ -386,6 +386,33 @@ def test_a_format_reads_one_call_two_calls_and_a_tricky_one_T1(name: str) -> Non
             assert (again.text, again.calls) == (found.text, found.calls), (text, size)
 
 
+# How models think whose tags are their own.
+THINKING = [
+    ("seed_oss", "<seed:think>", "</seed:think>"),
+    ("hy_v3", "<think:opensource>", "</think:opensource>"),
+    ("minimax_m3", "<mm:think>", "</mm:think>"),
+    ("apertus", "<|inner_prefix|>", "<|inner_suffix|>"),
+    ("plamo3", "<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
+    ("gemma4", "<|channel>thought\n", "<channel|>"),
+    ("longcat", "<longcat_think>\n", "</longcat_think>"),
+    ("solar_open2", "<|think:start|>\n", "<|think:end|>"),
+]
+
+
+@pytest.mark.parametrize(("name", "start", "end"), THINKING)
+def test_a_call_in_a_models_own_thinking_is_none_T3(name: str, start: str, end: str) -> None:
+    (one,) = [found for found in text_formats() if found.name == name]
+    draft = f"I could {spell(one, [OSLO])} but won't."
+    for begins in (True, False):  # where the prompt begins the thinking, the answer doesn't
+        parser = TagToolParser.named(name, starts_thinking=not begins)
+        answer = (start if begins else "") + draft + end + "It is late."
+        found = parser.parse(answer, DEFINITIONS)
+        assert (found.text, found.reasoning, found.calls) == ("It is late.", draft, ())
+        for size in (1, 5, 17):
+            pieces = [answer[at : at + size] for at in range(0, len(answer), size)]
+            assert streamed(parser, pieces) == found
+
+
 @pytest.mark.pure
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)

@@ -4,16 +4,18 @@
 #
 # - Nothing in a value is escaped, so it may hold its own end tag. An end tag ends a value only
 #   where the next element follows it, or the end of the call; other text between two arguments
-#   belongs to no format.
+#   belongs to no format. So a value without its end tag goes on to the end of the next one, and
+#   a value that quotes a call ends where an argument of the quoted one does. Either way an
+#   argument begins in it and doesn't end there; such a call isn't run (`_check_values`).
 # - A value has no type. It is read by the tool's schema (`schema_values`), but where the element
 #   itself says that it is a text or JSON.
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
@@ -21,6 +23,7 @@ from lutumpy.text_tools.body_syntax import BodySyntax
 from lutumpy.text_tools.protocol import ParsedCall
 from lutumpy.text_tools.schema_values import (
     KnownTools,
+    Schema,
     WrittenValue,
     json_kind,
     write_arguments,
@@ -51,6 +54,20 @@ class _Unreadable(Exception):
         self.problem: str = problem
         self.cut: bool = cut
         self.begun: bool = begun
+
+
+class _Begun(NamedTuple):
+    """An argument that begins in a value and doesn't end there.
+
+    Attributes:
+        key: Its key.
+        holder: The key of the value that it is in.
+        in_call: Whether a call begins or ends before it in the value.
+    """
+
+    key: str
+    holder: str
+    in_call: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +207,10 @@ class XmlSyntax(BodySyntax):
     def _read_call(
         self, body: str, pos: int, tools: KnownTools, *, whole: bool
     ) -> tuple[ParsedCall, int]:
+        begin = pos
         name, pos = self._read_name(body, pos)
         values: dict[str, WrittenValue] = {}
+        begun: list[_Begun] = []
         ended_by_block = not self.call_end
         while True:
             pos = _skip_space(body, pos)
@@ -205,12 +224,14 @@ class XmlSyntax(BodySyntax):
             if not body.startswith(self.key[0], pos):
                 is_cut = self._is_beginning(body[pos:])
                 raise _Unreadable(name, f"{body[pos : pos + 30]!r} is no argument", cut=is_cut)
-            key, value, pos = self._read_argument(body, pos, name)
+            key, value, pos = self._read_argument(body, pos, name, begun)
             if key in values:
                 raise _Unreadable(name, f"it has more than one argument {key!r}")
             values[key] = value
         if ended_by_block and not whole:
             raise _Unreadable(name, "its end is missing", cut=True)
+        if problem := self._check_values(name, values, begun, tools):
+            return self.unreadable(name, body[begin:pos].strip(), problem), pos
         arguments, by_schema = write_arguments(name, values, tools)
         return ParsedCall(name, arguments, by_schema=by_schema), pos
 
@@ -241,8 +262,33 @@ class XmlSyntax(BodySyntax):
             raise _Unreadable("", "its name can't be read")
         return header.group(1), end + len(behind)
 
-    def _read_argument(self, body: str, pos: int, name: str) -> tuple[str, WrittenValue, int]:
-        """The key of an argument, its value, and the place behind it."""
+    def _check_values(
+        self,
+        name: str,
+        values: Mapping[str, WrittenValue],
+        begun: Sequence[_Begun],
+        tools: KnownTools,
+    ) -> str:
+        """What is wrong with values that hold more than was meant, or less; empty for nothing.
+
+        An argument that begins in a value is one of this call where its tool has it and the call
+        hasn't, and one of another call where that begins or ends in the value. Any other is taken
+        for a text about arguments.
+        """
+        schema = Schema.of_tool(name, tools)
+        for one in begun:
+            is_missing = one.key not in values and schema.of_property(one.key).node is not None
+            if one.in_call or is_missing:
+                return f"the argument {one.holder!r} isn't ended before {one.key!r} begins in it"
+        return ""
+
+    def _read_argument(
+        self, body: str, pos: int, name: str, begun: list[_Begun]
+    ) -> tuple[str, WrittenValue, int]:
+        """The key of an argument, its value, and the place behind it.
+
+        What begins in the value is added to `begun`.
+        """
         before, behind = self.key
         end = body.find(behind, pos + len(before))
         if end < 0:
@@ -261,8 +307,31 @@ class XmlSyntax(BodySyntax):
         stop, behind_value = self._find_value_end(body, pos, key)
         if stop < 0:
             raise _Unreadable(name, f"the end of the argument {key!r} is missing", cut=True)
-        value = WrittenValue(self._trim(body[pos:stop]), self._says_text(header.group(2)))
+        written = body[pos:stop]
+        begun += self._find_begun(key, written)
+        value = WrittenValue(self._trim(written), self._says_text(header.group(2)))
         return key, value, behind_value
+
+    def _find_begun(self, holder: str, value: str) -> Iterator[_Begun]:
+        """The arguments that begin in a value and don't end there. Each begins a line, or stands
+        behind the name of a call, or before the start of its value: texts mention tags elsewhere.
+        """
+        before, behind = self.key
+        if before not in value or "{key}" in self.value_end:
+            return  # an end tag with a key ends no other argument
+        section = _CDATA_TEXT.match(value) if self.cdata else None
+        unended = max(value.rfind(self.value_end), section.end() if section is not None else 0)
+        header = f"{re.escape(before)}{_HEADER.pattern}{re.escape(behind)}"
+        if self.value_start:
+            start = rf"{header}\s*{re.escape(self.value_start)}"
+        else:
+            behind_name = f"|(?<={re.escape(self.call[1])})" if self.call is not None else ""
+            start = rf"(?:(?<=\n){behind_name})[ \t]*{header}"
+        marks = [*(self.call or ())[:1], self.call_end, self.start, *self.ends]
+        places = [value.find(mark) for mark in marks if mark]
+        call = min([place for place in places if place >= 0], default=len(value))
+        for found in re.compile(start).finditer(value, max(unended, 0)):
+            yield _Begun(found.group(1), holder, in_call=call < found.start())
 
     def _says_text(self, attributes: str) -> bool | None:
         found = re.search(rf'{self.typed}="([^"]*)"', attributes) if self.typed else None

@@ -17,7 +17,9 @@ from lutumpy.testing import Reply, ScriptedModel
 from lutumpy.text_tools import (
     ParsedText,
     TagToolParser,
+    TextFormat,
     TextTools,
+    XmlSyntax,
     recognize_format,
     text_formats,
 )
@@ -384,6 +386,57 @@ def test_a_format_reads_one_call_two_calls_and_a_tricky_one_T1(name: str) -> Non
             pieces = [text[at : at + size] for at in range(0, len(text), size)]
             again = streamed(parser, pieces)
             assert (again.text, again.calls) == (found.text, found.calls), (text, size)
+
+
+def element_formats() -> list[TextFormat]:
+    """The formats with elements for arguments whose end tags are all alike."""
+    return [
+        one
+        for one in text_formats()
+        if isinstance(one.syntaxes[0], XmlSyntax) and "{key}" not in one.syntaxes[0].value_end
+    ]
+
+
+@pytest.mark.parametrize("one", element_formats(), ids=lambda one: one.name)
+def test_a_value_without_its_end_tag_takes_in_no_other_argument_C5(one: TextFormat) -> None:
+    parser = TagToolParser.named(one.name)
+    syntax = one.syntaxes[0]
+    assert isinstance(syntax, XmlSyntax)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("get_weather", {"city": "Oslo", "days": 3}),
+        ("look_up", {"text": "tides"}),
+    ]
+    for written in (calls, [("get_weather", {"city": "Oslo"}), calls[1]]):
+        text = spell(one, written)
+        for size in (len(text), 3):
+            damaged = text.replace(syntax.value_end, "", 1)
+            found = streamed(
+                parser, [damaged[at : at + size] for at in range(0, len(damaged), size)]
+            )
+            assert found.calls[0].problem == "malformed", damaged
+            assert found.calls[0].detail
+            # A call of its own that is whole is read (C1).
+            assert outcome(found)[1:] in ([], [calls[1]]), damaged
+    # Two calls in one value, which is as well a call that is quoted.
+    quote = spell(one, [("get_weather", {"city": "Oslo"})])
+    found = parser.parse(spell(one, [("look_up", {"text": f"So:\n{quote}\nIt is."})]), DEFINITIONS)
+    assert found.calls[0].problem == "malformed"
+
+
+@pytest.mark.parametrize("one", element_formats(), ids=lambda one: one.name)
+def test_a_text_about_arguments_is_read_as_it_is(one: TextFormat) -> None:
+    syntax = one.syntaxes[0]
+    assert isinstance(syntax, XmlSyntax)
+    quote = spell(one, [("f", {"unit": "m"})])
+    element = quote[quote.index(syntax.key[0]) : quote.rindex(syntax.value_end)]
+    for text in (
+        f"An argument is written as\n{element}{syntax.value_end}\nwith a line for each.",
+        f"It begins with {syntax.key[0]} and so on",
+        f"A name of no argument here:\n{element.replace('unit', 'width')}",
+        f"One that the call has:\n{element.replace('unit', 'city')}",
+    ):
+        calls = [("get_weather", {"city": text, "days": 3})]
+        assert outcome(TagToolParser.named(one.name).parse(spell(one, calls), DEFINITIONS)) == calls
 
 
 # How models think whose tags are their own.

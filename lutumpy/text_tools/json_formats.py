@@ -164,7 +164,14 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
     TextFormat(
         name="functionary_v32",
         syntaxes=(
-            CallSyntax(">>>", json_calls=False, name_end="\n", self_ending=True, text_name="all"),
+            CallSyntax(
+                ">>>",
+                json_calls=False,
+                name_end="\n",
+                self_ending=True,
+                text_name="all",
+                opened=True,
+            ),
         ),
         source="template of Functionary 3.2",
         aliases=("Functionary v3.2",),

@@ -39,6 +39,7 @@ class ScanTags:
         "in_fence",
         "in_info",
         "in_text",
+        "opened",
         "think_ends",
         "thinking",
         "tools",
@@ -61,6 +62,10 @@ class ScanTags:
         check_distinct([*starts, *hidden, *[begin for begin, _ in thinking]], ends)
         self.bare: tuple[BodySyntax, ...] = tuple(
             [one for one in found if isinstance(one, BodySyntax) and not one.start]
+        )
+        # The syntax whose start tag may be the end of the prompt.
+        self.opened: CallSyntax | None = next(
+            (one for one in tagged if isinstance(one, CallSyntax) and one.opened), None
         )
         self.hidden: frozenset[str] = frozenset(hidden)
         self.blocks: dict[str, BlockTags | BodyTags] = {

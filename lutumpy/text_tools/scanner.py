@@ -13,6 +13,8 @@
 #     _text           outside of everything                 _opening_run, _thinking, _in_block
 #     _thinking_open  at the start of a text whose          _thinking
 #                     thinking the prompt has opened
+#     _behind_prompt  at the start of an answer before      _in_block, _before_answer, or _text
+#                     which the prompt may have a start tag
 #     _before_answer  at the start of an answer that may    _whole_answer, or _text
 #                     be calls without a tag
 #     _whole_answer   in such an answer, which is read at   _text, if it is no call
@@ -100,6 +102,8 @@ class TextScanner(TextMachine):
         # An answer that may be calls without a tag, as far as it has arrived.
         self._whole: list[str] = []
         self._outside = self._before_answer if tags.bare else self._text
+        if tags.opened is not None:
+            self._outside = self._behind_prompt
         super().__init__(self._outside if begins_in is None else self._thinking_open)
         self._tags = tags
         # Whether this line is blank so far, which is where a fence may begin or end; and whether
@@ -158,6 +162,21 @@ class TextScanner(TextMachine):
         if token not in self._tags.hidden:
             self._begin_block(token)
         return found.end()
+
+    def _behind_prompt(self, text: str, pos: int, final: bool) -> int:
+        """At the start of an answer that may be the rest of a block, which the prompt has begun."""
+        syntax = self._tags.opened
+        assert syntax is not None
+        begins = syntax.begins_named(text[pos : pos + _BEGINNING_KEPT], self._tags.tools)
+        if begins is None and not final and len(text) - pos < _BEGINNING_KEPT:
+            self._waiting = True
+            return pos
+        if begins:
+            self._outside = self._text
+            self._begin_block(syntax.start)
+        else:
+            self._outside = self._state = self._before_answer if self._tags.bare else self._text
+        return pos
 
     def _before_answer(self, text: str, pos: int, final: bool) -> int:
         """Before an answer that may be calls without a tag (nothing but calls that are offered)."""

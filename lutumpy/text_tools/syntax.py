@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+
 from lutumpy.plain.values import dataclass
+from lutumpy.text_tools.tag_search import end_of
 
 __all__ = ["HERMES", "LLAMA_FUNCTION", "LLAMA_PYTHON_TAG", "MISTRAL", "TOOL_CALL", "CallSyntax"]
+
+_NAME = re.compile(r"[\w.:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class CallSyntax:
         name_prefix: The text before a bare name that isn't part of it, where a model writes one.
         text_name: A bare name that is followed by text of the answer, not by a call.
         counted: A bare name may end in `:0`, the place of the call, which isn't part of it.
+        opened: The prompt ends with the start tag, so that an answer begins behind it. Its first
+            line is then `text_name`, or the name of a tool that is offered, with arguments below.
 
     Raises:
         ValueError: the tags can't be told from the JSON between them.
@@ -47,6 +55,7 @@ class CallSyntax:
     name_prefix: str = ""
     text_name: str = ""
     counted: bool = False
+    opened: bool = False
 
     def __post_init__(self) -> None:
         for tag in (self.start, *self.ends, *self.around):
@@ -85,6 +94,29 @@ class CallSyntax:
             return True
         ends_with_line = self.name_end is not None and self.name_end.isspace()
         return char == "{" and (self.json_calls or ends_with_line)
+
+    def begins_named(self, text: str, tools: Collection[str]) -> bool | None:
+        """Whether a text begins like what comes behind the start tag and a bare name.
+
+        Args:
+            text: The text.
+            tools: The names of the tools that are offered.
+
+        Returns:
+            Whether its first line is `text_name`, or one of the names with arguments below; `None`
+            for a text that may go on so.
+        """
+        name = text[: end_of(_NAME, text, 0)]
+        behind = text[len(name) :]
+        if not behind:
+            return None if any(one.startswith(name) for one in (self.text_name, *tools)) else False
+        is_text = bool(name) and name == self.text_name
+        line, newline, below = behind.partition("\n")
+        if line.strip() or not (is_text or self.clean_name(name) in tools):
+            return False
+        if not newline or not (is_text or below.strip()):
+            return None
+        return is_text or below.lstrip().startswith("{")
 
     def spelled(self, name: str, arguments: str) -> str:
         """A call written this way; `arguments` is JSON text."""

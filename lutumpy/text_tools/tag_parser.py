@@ -79,8 +79,8 @@ class TagToolParser:
         self.results: ResultForm | None = results
         self._syntaxes: tuple[Syntax, ...] = (syntax, *also)
         self._scan_tags = ScanTags(self._syntaxes, self.thinking)
-        # Only what has no types or no tags of its own is read by the offer.
-        self._needs_offer = any(isinstance(one, BodySyntax) for one in self._syntaxes)
+        # Only what has no types, or no tag before a call, is read by the offer.
+        self._needs_offer = any(isinstance(one, BodySyntax) or one.opened for one in self._syntaxes)
         # The tags for the last offer, made once; one object, so that threads see both or neither.
         self._for_offer: tuple[Sequence[ToolDef], ScanTags] | None = None
         self._begins_in = self.thinking[0] if starts_thinking else None

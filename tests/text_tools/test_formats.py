@@ -220,7 +220,20 @@ ANSWERS: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
         "",
         [("get_weather", {"city": 'a {b:1} "c"', "days": 2, "tags": ["x"]})],
     ),
-    ("functionary_v32", 'all\nHi>>>get_weather\n{"city": "Oslo"}', "all\nHi", [OSLO]),
+    # Its template ends the prompt with the start tag.
+    ("functionary_v32", 'all\nHi>>>get_weather\n{"city": "Oslo"}', "\nHi", [OSLO]),
+    ("functionary_v32", 'get_weather\n{"city": "Oslo"}', "", [OSLO]),
+    (
+        "functionary_v32",
+        'get_weather\n{"city": "Oslo"}>>>get_weather\n{"city": "Oslo"}',
+        "",
+        [OSLO, OSLO],
+    ),
+    ("functionary_v32", 'get_weather\n{"city": ', "", [("get_weather", "truncated")]),
+    ("functionary_v32", "get_weather\nis a tool", "get_weather\nis a tool", []),
+    ("functionary_v32", 'nothing\n{"city": "Oslo"}', 'nothing\n{"city": "Oslo"}', []),
+    ("functionary_v32", "get_weather", "get_weather", []),
+    ("functionary_v32", "all is well", "all is well", []),
     ("functionary_v32", ">>>all\nHi", "\nHi", []),
     (
         "react_text",

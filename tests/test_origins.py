@@ -325,16 +325,18 @@ def test_of_many_makers_one_opens_nothing_of_another_OR3(
 ) -> None:
     details = [{"type": "reasoning.text", "text": "Hm.", "signature": "sealed", "index": 0}]
     message = {"role": "assistant", "content": "Yes.", "reasoning": "Hm."}
-    answer = {"choices": [{"message": {**message, "reasoning_details": details}}], "model": "a/b"}
+    blocks = [{"type": "thinking", "thinking": "Hm.", "signature": "sealed"}]
+    sealed = {**message, "reasoning_details": details, "thinking_blocks": blocks}
+    answer = {"choices": [{"message": sealed}], "model": "a/b"}
     session = Session()
     session.push_user("Go.")
     server.play(answer)
     ask(session, models.at(CHAT, "openrouter", "a/b"))
     ask(session, models.at(CHAT, "openrouter", "a/b"))
-    assert server.requests[-1].body["messages"][1]["reasoning_details"] == details
+    assert server.requests[-1].body["messages"][1] == sealed
     ask(session, models.at(CHAT, "openrouter", "c/d"))
     assert server.requests[-1].body["messages"][1] == message
-    assert told(session) == [(0, "reasoning_details")]
+    assert told(session) == [(0, "reasoning_details"), (0, "thinking_blocks")]
 
 
 # ------------------------------------------------------------------ hosts that aren't known

@@ -134,6 +134,10 @@ def test_what_another_host_said_is_found_where_its_origin_is_told_OR2() -> None:
 def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
     sealed = {"type": "reasoning.text", "text": "Hm.", "signature": "sealed"}
     details = [sealed, {"type": "reasoning.encrypted", "data": "sealed"}]
+    blocks = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "sealed"},
+        {"type": "redacted_thinking", "data": "sealed"},
+    ]
     call = {
         "id": "c1",
         "type": "function",
@@ -141,7 +145,9 @@ def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
         "extra_content": {"google": {"thought_signature": "sealed"}},
     }
     history = [
-        *thought(reasoning="Hm.", reasoning_details=details, tool_calls=[call])[:2],
+        *thought(
+            reasoning="Hm.", reasoning_details=details, thinking_blocks=blocks, tool_calls=[call]
+        )[:2],
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
     ]
     options: Json = {"host": "openrouter", "origin": by(CHAT, "openrouter", "a/b")}
@@ -149,6 +155,8 @@ def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
     assert found(CHAT, history, model="c/d", **options) == [
         ("sealed", "some", (1, "reasoning_details", 0, "signature")),
         ("sealed", "some", (1, "reasoning_details", 1, "data")),
+        ("sealed", "some", (1, "thinking_blocks", 0, "signature")),
+        ("sealed", "some", (1, "thinking_blocks", 1, "data")),
         ("sealed", "some", (1, "tool_calls", 0, "extra_content")),
     ]
     after = mended(CHAT, history, model="c/d", **options)

@@ -212,7 +212,12 @@ def test_a_turn_of_another_wire_is_told_as_text_and_calls() -> None:
 
 def test_dropped_reasoning_stays_out() -> None:
     turn = replace(
-        own(call(), reasoning_content="hm", reasoning_details=[{"text": "hm"}]),
+        own(
+            call(),
+            reasoning_content="hm",
+            reasoning_details=[{"text": "hm"}],
+            thinking_blocks=[{"type": "thinking", "thinking": "hm", "signature": "s"}],
+        ),
         reasoning_dropped=True,
     )
     assert set(messages(answered(turn))[1]) == {"role", "content", "tool_calls"}

@@ -519,6 +519,38 @@ def test_pieces_of_openrouters_reasoning_details_are_put_together() -> None:
     ]
 
 
+@pytest.mark.parametrize("last", ["", "Step 1. Step 2."])
+def test_litellms_thinking_blocks_are_put_together_S1(last: str) -> None:
+    """The signature comes with an empty text, or (newer proxies) with all of it once more."""
+
+    def block(thinking: str, signature: str | None = "") -> dict[str, Any]:
+        return {"type": "thinking", "thinking": thinking, "signature": signature}
+
+    redacted = {"type": "redacted_thinking", "data": "sealed"}
+    lists: list[list[dict[str, Any]]] = [
+        [block("Step 1. ")],
+        [block("Step 2.", None)],
+        [block(last, "one")],
+        [block("Another.", "two")],
+        [redacted],
+        [block("More")],
+        [redacted, block("Whole."), block("And another.", "three")],
+        [block("Open")],
+        [block(" end.")],
+    ]
+    turn, _ = run([*[chunk({"thinking_blocks": blocks}) for blocks in lists], DONE])
+    assert json.loads(turn.native)["thinking_blocks"] == [
+        block("Step 1. Step 2.", "one"),
+        block("Another.", "two"),
+        redacted,
+        block("More"),
+        redacted,
+        block("Whole."),
+        block("And another.", "three"),
+        block("Open end."),
+    ]
+
+
 def test_content_that_turns_from_text_to_parts_loses_nothing() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://x"}}
     turn, told = run(
@@ -667,7 +699,7 @@ JSON = st.recursive(
             st.sampled_from(
                 "id index type function custom name arguments input text thinking data transcript "
                 "summary content refusal reasoning tool_calls function_call audio "
-                "reasoning_details usage completion_tokens other".split()
+                "reasoning_details thinking_blocks usage completion_tokens other".split()
             ),
             inner,
             max_size=4,
@@ -716,6 +748,7 @@ def decode(stream: list[dict[str, Any]]) -> None:
             * n
         ),
         lambda n: [chunk({"content": [{"type": "text", "text": "x"}]})] * n,
+        lambda n: [chunk({"thinking_blocks": [{"type": "thinking", "thinking": "x"}]})] * n,
     ],
 )
 def test_the_work_is_linear_in_what_arrives(make: Any) -> None:

@@ -20,11 +20,17 @@ __all__ = [
     "without_sealed",
 ]
 
-REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thought_signature")
+REASONING_FIELDS = (
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking_blocks",
+    "thought_signature",
+)
 """The fields in which hosts give reasoning."""
 
 _READABLE = ("reasoning_content", "reasoning")
-_SEALED = ("reasoning_details", "thought_signature", "extra_content")
+_SEALED = ("reasoning_details", "thinking_blocks", "thought_signature", "extra_content")
 
 
 def fit_message(

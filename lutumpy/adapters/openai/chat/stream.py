@@ -1,10 +1,10 @@
 """A streamed Chat Completions reply, merged into the reply that the API would have sent whole."""
 
 # Every chunk has the first choice's `delta`, an object with some fields of the message. Merging
-# them is the easy part: `StreamedCalls`, `StreamedContent` and `MergedObject` each merge a kind of
-# field. The hard part is that hosts differ, and that a stream has to end in the very turn that the
-# whole reply would have been (rule S1). So the merged message goes to `decode_chat`, which decodes
-# whole replies, and nothing here decides what a message means.
+# them is the easy part: `StreamedCalls`, `StreamedContent`, `StreamedThinking` and `MergedObject`
+# each merge a kind of field. The hard part is that hosts differ, and that a stream has to end in
+# the very turn that the whole reply would have been (rule S1). So the merged message goes to
+# `decode_chat`, which decodes whole replies, and nothing here decides what a message means.
 #
 # The states of a decoder, and what brings it from one to the next:
 #
@@ -80,6 +80,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         "_reasoning_field",
         "_response_id",
         "_started",
+        "_thinking",
         "_usage",
     )
 
@@ -98,6 +99,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         self._content = StreamedContent()
         self._calls = StreamedCalls()
         self._details: list[Any] | None = None
+        self._thinking: StreamedThinking | None = None
         self._lists: dict[str, list[Any]] = {}
         self._audio: MergedObject | None = None
         self._function_call: MergedObject | None = None
@@ -178,6 +180,8 @@ class ChatStreamDecoder(ShortWayDecoder):
                 detail.whole() if isinstance(detail, MergedObject) else detail
                 for detail in self._details
             ]
+        if self._thinking is not None:
+            message["thinking_blocks"] = self._thinking.whole()
         if self._content.seen:
             content = self._content.whole()
             # Every stream begins with an empty content; a whole reply with a refusal has none.
@@ -258,6 +262,8 @@ class ChatStreamDecoder(ShortWayDecoder):
             elif isinstance(value, list):
                 if name == "reasoning_details":
                     reasoning[name] = self._merge_details(value)
+                elif name == "thinking_blocks":
+                    self._merge_thinking(value)
                 else:
                     self._lists.setdefault(name, []).extend(value)
             else:
@@ -301,6 +307,14 @@ class ChatStreamDecoder(ShortWayDecoder):
                 self._details.append(MergedObject(_GROWING_IN_DETAILS, detail))
         return "".join(readable)
 
+    def _merge_thinking(self, blocks: list[Any]) -> None:
+        if self._thinking is None:
+            # Imported here: hardly any host has these blocks.
+            from lutumpy.adapters.openai.chat.stream_thinking import StreamedThinking
+
+            self._thinking = StreamedThinking()
+        self._thinking.add(blocks)
+
     def _merge_audio(self, audio: Any, out: list[Delta]) -> None:
         if not isinstance(audio, dict):
             return
@@ -322,7 +336,9 @@ class ChatStreamDecoder(ShortWayDecoder):
 
     def _may_hold_calls(self) -> bool:
         """Whether calls may be elsewhere in the message than in `tool_calls`."""
-        return bool(self._lists) or self._content.has_other_parts or self._message.has_objects
+        if self._content.has_other_parts or self._message.has_objects:
+            return True
+        return bool(self._lists) or self._thinking is not None
 
     def _report_other_calls(self, is_cut: bool, out: list[Delta]) -> None:
         """Report a call of the older form and those of unknown kinds, at the end of the reply.
@@ -413,6 +429,7 @@ def _continues_detail(last: MergedObject, detail: Mapping[str, Any]) -> bool:
 
 
 if TYPE_CHECKING:
+    from lutumpy.adapters.openai.chat.stream_thinking import StreamedThinking
     from lutumpy.core.streaming import ArgumentsDecoder
 
     _DECODER: type[ArgumentsDecoder] = ChatStreamDecoder

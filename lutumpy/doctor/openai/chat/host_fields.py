@@ -12,7 +12,7 @@ __all__ = ["add_host_reasoning", "drop_sealed", "mend_host_field"]
 
 # In which fields hosts give reasoning; the text of the first ones can be read.
 _TOLD_IN = ("reasoning_content", "reasoning", "reasoning_details")
-_REASONING = (*_TOLD_IN, "thought_signature", "thinking", "extra_content")
+_REASONING = (*_TOLD_IN, "thinking_blocks", "thought_signature", "thinking", "extra_content")
 
 
 def mend_host_field(editor: Editor, problem: Problem) -> None:

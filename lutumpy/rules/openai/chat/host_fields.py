@@ -35,6 +35,9 @@ CALL_KEYS = frozenset({"id", "type", "function", "custom"})
 PART_TYPES = frozenset({"text", "refusal"})
 """The types of parts in its content."""
 
+# OpenRouter's and LiteLLM's lists of reasoning, whose entries may be signed or encrypted.
+_SIGNED_LISTS = ("reasoning_details", "thinking_blocks")
+
 
 def check_host(messages: Any, facts: HostFacts) -> list[Problem]:
     """What a host is known to refuse in the messages, beside what its API refuses.
@@ -205,16 +208,16 @@ def check_host_parameters(body: Mapping[str, Any], facts: HostFacts) -> list[Pro
 
 def find_sealed(messages: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """Where messages hold what only who made it can open, and its seal: signed or encrypted
-    details of reasoning, and signatures of thoughts.
+    reasoning, and signatures of thoughts.
     """
     for index, message in enumerate(messages):
         if not is_object(message):
             continue
-        for number, detail in enumerate(items(message.get("reasoning_details"))):
-            if is_object(detail):
-                for key in ("signature", "data"):
-                    if seal := text(detail.get(key)):
-                        yield f"messages[{index}].reasoning_details[{number}].{key}", seal
+        for field in _SIGNED_LISTS:
+            for number, entry in enumerate(items(message.get(field))):
+                for key in ("signature", "data") if is_object(entry) else ():
+                    if seal := text(entry.get(key)):
+                        yield f"messages[{index}].{field}[{number}].{key}", seal
         where = f"messages[{index}]"
         yield from _find_signatures(where, message)
         for number, call in enumerate(items(message.get("tool_calls"))):

@@ -41,7 +41,15 @@ from lutumpy.core.items import (
 from lutumpy.core.usage import Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text
 
-__all__ = ["API", "MessageReader", "decode_answer", "finish_of", "is_answer"]
+__all__ = [
+    "API",
+    "MessageReader",
+    "call_entries",
+    "decode_answer",
+    "finish_of",
+    "is_answer",
+    "text_of",
+]
 
 API = "ollama_chat"
 
@@ -81,6 +89,21 @@ def finish_of(reply: Mapping[str, Any], calls: bool) -> FinishReason:
     else:
         finish = _FINISH.get(reason, "unknown") if isinstance(reason, str) else "unknown"
     return "tool_calls" if finish == "stop" and calls else finish
+
+
+def text_of(value: Any) -> str:
+    """What a model wrote where a text belongs: any other value is its JSON, and `null` nothing."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else encode_text(value)
+
+
+def call_entries(message: Mapping[str, Any]) -> list[Any]:
+    """The `tool_calls` of a message, which may be a single one without a list."""
+    entries = message.get("tool_calls")
+    if entries is None:
+        return []
+    return entries if isinstance(entries, list) else [entries]
 
 
 def _usage_of(reply: Mapping[str, Any]) -> Usage:
@@ -135,17 +158,15 @@ class MessageReader:
             },
         }
         for key in ("content", "thinking"):
-            if key in kept and not isinstance(kept[key], str):
-                kept[key] = encode_text(kept[key])
+            if key in kept:
+                kept[key] = text_of(kept[key])
         self._kept = kept
         if thinking := kept.get("thinking"):
             self._blocks.append(ReasoningBlock(clean_text(thinking)))
         if content := kept.get("content"):
             self._blocks.append(TextBlock(clean_text(content)))
-        entries = message.get("tool_calls")
-        if entries is not None:
-            for entry in entries if isinstance(entries, list) else [entries]:
-                self.read_call(entry)
+        for entry in call_entries(message):
+            self.read_call(entry)
         self.read_other_calls(kept)
 
     def read_other_calls(self, message: Mapping[str, Any]) -> None:

@@ -20,7 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lutumpy.adapters.ollama.decode import API, MessageReader, decode_answer, finish_of
+from lutumpy.adapters.ollama.decode import (
+    API,
+    MessageReader,
+    call_entries,
+    decode_answer,
+    finish_of,
+    text_of,
+)
 from lutumpy.adapters.provider_errors import error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
@@ -146,13 +153,12 @@ class OllamaStreamDecoder:
                 self._message[name] = [*self._message[name], *value]
             elif value is not None:
                 self._message[name] = value
-        thinking, content = message.get("thinking"), message.get("content")
-        if isinstance(thinking, str) and thinking and (shown := self._thinking.add(thinking)):
+        thinking, content = text_of(message.get("thinking")), text_of(message.get("content"))
+        if thinking and (shown := self._thinking.add(thinking)):
             deltas.append(ReasoningDelta(shown))
-        if isinstance(content, str) and content and (shown := self._content.add(content)):
+        if content and (shown := self._content.add(content)):
             deltas.append(TextDelta(shown))
-        entries = message.get("tool_calls")
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in call_entries(message):
             self._call_entries.append(entry)
             self._reader.read_call(entry)
 

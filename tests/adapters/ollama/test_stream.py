@@ -8,7 +8,7 @@ import pytest
 
 from lutumpy.adapters.ollama import OllamaChat
 from lutumpy.errors import AdapterError
-from lutumpy.streaming import ReasoningDelta, Started, TextDelta
+from lutumpy.streaming import CallDone, ReasoningDelta, Started, TextDelta
 
 
 def chunk(**message: Any) -> dict[str, Any]:
@@ -43,6 +43,24 @@ def test_lists_of_fields_that_nobody_knows_go_on_from_chunk_to_chunk() -> None:
     turn = decoder.finish()
     assert turn.text == "ab"
     assert b'"marks":[1,2]' in turn.native
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "So", "tool_calls": {"function": {"name": "f", "arguments": {"a": 1}}}},
+        {"content": {"city": "Oslo"}},
+        {"content": [], "thinking": 5},
+    ],
+)
+def test_odd_values_are_read_as_in_a_whole_answer_S1(message: dict[str, Any]) -> None:
+    decoder = OllamaChat.stream_decoder()
+    told = [*decoder.feed(chunk(**message)), *decoder.feed({**END, "message": {}})]
+    turn = decoder.finish()
+    whole = OllamaChat.response({**chunk(**message), "done": True})
+    assert (turn.blocks, turn.calls) == (whole.blocks, whole.calls)
+    assert "".join([delta.text for delta in told if isinstance(delta, TextDelta)]) == turn.text
+    assert [delta.call for delta in told if isinstance(delta, CallDone)] == [*turn.calls]
 
 
 def test_an_error_ends_a_stream_and_has_what_had_arrived() -> None:

@@ -209,6 +209,16 @@ def function(name: str = "f", arguments: str = "{}", **fields: Any) -> dict[str,
     }
 
 
+def test_a_call_of_which_only_the_last_event_says_nothing_is_a_call_C1() -> None:
+    stream = [event for event in answer(function("f", "")) if not event["type"].endswith("done")]
+    delta = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"}
+    stream.insert(-1, delta)
+    stream[-1]["response"]["output"] = []
+    turn, told = run(stream)
+    assert [(call.name, call.arguments) for call in turn.calls] == [("f", "{}")]
+    assert [type(each) for each in told] == [Started, CallDelta, CallDelta, CallDone]
+
+
 def test_a_call_is_done_with_its_item() -> None:
     decoder = ResponsesStreamDecoder()
     told = [list(map(type, decoder.feed(event))) for event in answer(function("f"), function("g"))]

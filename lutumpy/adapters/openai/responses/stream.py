@@ -331,7 +331,8 @@ class ResponsesStreamDecoder(ShortWayDecoder):
             "input_transformations": transformations,
         }
         done = sum(entry.done for entry in self._items.items)
-        if not isinstance(output, list) or len(output) < done:
+        is_missing = not output and bool(self._items.items)
+        if is_missing or not isinstance(output, list) or len(output) < done:
             # A host that leaves the output out of its last event.
             reply = self._with_items(reply)
         elif not self._items.items:

@@ -354,6 +354,7 @@ def test_a_dump_whose_late_items_answer_no_open_call_is_refused() -> None:
         ("promise", {"since": "yesterday"}),
         ("promise", {"since": "2030-01-01T00:00:00"}),
         ("promise", {"tool_digest": 7}),
+        ("promise", {"equal_to": 7}),
         ("status", "ok"),
         ("kind", "computer_call"),
     ):

@@ -42,6 +42,8 @@ def dump_promise(promise: Promise) -> dict[str, Any]:
         dumped["until"] = promise.until.isoformat()
     if promise.tool_digest is not None:
         dumped["tool_digest"] = promise.tool_digest
+    if promise.equal_to is not None:
+        dumped["equal_to"] = promise.equal_to
     return dumped
 
 
@@ -56,13 +58,17 @@ def load_promise(data: Mapping[str, Any]) -> Promise:
 
 
 def _read_promise(fields: Mapping[str, Any]) -> Promise:
-    digest = fields.get("tool_digest")
+    digest, equal_to = [
+        None if fields.get(name) is None else expect(fields[name], str, f"promise.{name}")
+        for name in ("tool_digest", "equal_to")
+    ]
     return Promise(
         expect(fields.get("note", ""), str, "promise.note"),
         json_values.clean(fields.get("handle")),
         _read_time(fields, "since"),
         _read_time(fields, "until"),
-        None if digest is None else expect(digest, str, "promise.tool_digest"),
+        digest,
+        equal_to=equal_to,
     )
 
 

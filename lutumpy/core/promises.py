@@ -63,6 +63,8 @@ class Promise:
         until: When it is given up; `None` for never.
         tool_digest: `ToolDef.digest` of the tool that was called.
         tool: The tool itself, while it is known; it isn't dumped.
+        equal_to: A text that is the same for equal calls (`call_arguments`), where a store keeps
+            the call and hooks or people edited it; `None` where what the model wrote tells that.
     """
 
     note: str = ""
@@ -72,6 +74,7 @@ class Promise:
     until: datetime | None = None
     tool_digest: str | None = None
     tool: Any = field(default=None, compare=False, repr=False)
+    equal_to: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

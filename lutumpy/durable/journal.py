@@ -30,7 +30,7 @@ from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
-from lutumpy.plain import json_values
+from lutumpy.tools import written_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -203,8 +203,8 @@ class StoreJournal:
             if (other.tool, other.equal_to) == (ticket.tool, ticket.equal_to):
                 return other.call_id
         for call in self._conversation.open_calls:
-            if call.name == ticket.tool and json_values.equal_arguments(
-                call.arguments, ticket.arguments
+            if call.name == ticket.tool and (
+                written_text(call.metadata) == written_text(ticket.metadata)
             ):
                 return call.call_id
         return None

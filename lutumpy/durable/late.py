@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -28,7 +29,7 @@ from lutumpy.execution import ExecutionResult, UnresolvedCall, call_of_ticket
 from lutumpy.hooks import ToolHooks
 from lutumpy.loops import take_content
 from lutumpy.models import Promise, PromisedCall, late_items
-from lutumpy.tools import Poller, poller_of
+from lutumpy.tools import Poller, poller_of, written_text
 
 if TYPE_CHECKING:
     from lutumpy import Session
@@ -41,6 +42,7 @@ __all__ = [
     "cancel_polled",
     "expired_result",
     "is_late",
+    "keep_edit",
     "late_id",
     "late_value",
     "open_call_of",
@@ -145,6 +147,17 @@ def open_call_of(ticket: CallTicket, result: ToolResult | None) -> OpenCall:
     return OpenCall.of(PromisedCall(ticket.call_id, ticket.tool, ticket.arguments, kind, promise))
 
 
+def keep_edit(ticket: CallTicket, result: ToolResult) -> ToolResult:
+    """A result that is promised, with the text that tells equal calls where this one was edited.
+
+    Once its round is committed, nothing else has that text.
+    """
+    promise = result.promise
+    if promise is None or ticket.equal_to == written_text(ticket.metadata):
+        return result
+    return replace(result, promise=replace(promise, equal_to=ticket.equal_to))
+
+
 def untold_promise(ticket: CallTicket) -> ExecutionResult:
     """The result of a late call that has a marker alone: it is open (rule LR8)."""
     promise = Promise(_MAYBE_NOT_STARTED, tool_digest=ticket.tool_digest)
@@ -217,7 +230,8 @@ class LateReader:
 
     def unresolved(self, scope: str, call: PromisedCall) -> UnresolvedCall:
         """An open call as one of which nobody knows what it did."""
-        return UnresolvedCall.of(scope, call.metadata, call.metadata.arguments)
+        equal_to = call.promise.equal_to or written_text(call.metadata)
+        return UnresolvedCall.of(scope, call.metadata, equal_to)
 
     async def items(
         self, session: Session, entries: Sequence[InboxEntry], expired: Iterable[PromisedCall]

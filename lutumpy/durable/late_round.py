@@ -14,6 +14,7 @@ from lutumpy.durable.late import (
     cancel_polled,
     expired_result,
     is_late,
+    keep_edit,
     late_id,
     open_call_of,
     store_now,
@@ -95,6 +96,8 @@ async def settle_open_calls(
         for ticket, result in zip(tickets, results, strict=True)
         if result.status == "promised" and not is_asked(result)
     ]
+    if promised:
+        results[:] = map(keep_edit, tickets, results)
     if promised and events is not None:
         await events.promise(promised)
     if not (promised and waits) and not any(map(is_asked, results)):

@@ -11,7 +11,7 @@ from lutumpy.hooks import BaseToolCall
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import explain_misfit
 from lutumpy.plain.values import dataclass
-from lutumpy.tools import call_arguments, final_arguments
+from lutumpy.tools import call_arguments, final_arguments, written_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -72,8 +72,12 @@ class UnresolvedCall:
         except (AttributeError, KeyError, TypeError) as error:
             what = explain_misfit(error)
             raise ValueError(f"the dump of an unresolved call is invalid: {what}") from error
-        scope, equal_to, *metadata = texts
-        return UnresolvedCall.of(scope, make(*metadata), equal_to)
+        scope, equal_to, *fields = texts
+        metadata = make(*fields)
+        if equal_to == metadata.arguments:
+            # Older releases wrote the model's own spelling of calls that were given up.
+            equal_to = written_text(metadata)
+        return UnresolvedCall.of(scope, metadata, equal_to)
 
 
 class Unresolved:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         final_arguments,
         idempotency_key,
         written_arguments,
+        written_text,
     )
     from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.digests import canonical_content, content_of, digest_of
@@ -65,6 +66,7 @@ __all__ = [
     "restored_origin",
     "ticket_in_plan",
     "written_arguments",
+    "written_text",
 ]
 
 _HOMES = homes_of(
@@ -75,6 +77,7 @@ _HOMES = homes_of(
             "final_arguments",
             "idempotency_key",
             "written_arguments",
+            "written_text",
         ],
         "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],

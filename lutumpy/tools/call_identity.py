@@ -29,6 +29,7 @@ __all__ = [
     "final_arguments",
     "idempotency_key",
     "written_arguments",
+    "written_text",
 ]
 
 
@@ -93,7 +94,7 @@ def written_arguments(call: BaseToolCall) -> str:
 
 
 def written_text(metadata: ToolMetadata) -> str:
-    """See `written_arguments`."""
+    """As `written_arguments`, for a call of which nothing but its metadata is known."""
     written = metadata.arguments
     if metadata.is_text:
         written = json_values.encode_text({"input": written})

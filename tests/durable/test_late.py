@@ -16,6 +16,7 @@ from lutumpy import (
     CommitError,
     Later,
     PlanError,
+    RunNormally,
     Session,
     Skip,
     ToolError,
@@ -23,6 +24,7 @@ from lutumpy import (
     ToolResult,
     Toolset,
     hook_impl,
+    text_tool,
     tool,
     tool_fn,
 )
@@ -339,6 +341,81 @@ def test_an_equal_call_of_an_open_once_call_is_rejected_LR13(make: Any) -> None:
         assert told["c7"][0] == "rejected"
         assert "is still running" in told["c7"][1]
         assert len([t for t in farm.tickets if t.call_id == "c7"]) == 0
+
+    anyio.run(main)
+
+
+@tool_fn(late=True, effect="once")
+async def draw(
+    scene: str, quality: str = "high", *, ticket: Skip[CallTicket], farm: Skip[Farm]
+) -> str:
+    """Draw a scene."""
+    await farm.submit(ticket)
+    raise Later("soon", until=farm.until)
+
+
+@text_tool(late=True, effect="once")
+async def sketch(scene: str, *, ticket: Skip[CallTicket], farm: Skip[Farm]) -> str:
+    """Sketch a scene."""
+    await farm.submit(ticket)
+    raise Later("soon", until=farm.until)
+
+
+class Drawers(Toolset):
+    draw = tool(draw)
+    sketch = tool(sketch)
+
+
+def in_low_quality(call: Any) -> Any:
+    return RunNormally(call.edited(quality="low").input)
+
+
+@pytest.mark.parametrize(("late", "until"), [("wait", -1), ("go_on", -1), ("go_on", None)], ids=str)
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_an_equal_call_is_rejected_however_it_is_spelled_P8_LR12_LR13(
+    late: Any, until: int | None, is_edited: bool, make: Any
+) -> None:
+    """Of a call that was given up behind its round, the model's own spelling was kept: no call was
+    equal to that.
+    """
+    beach = Call("draw", '{"scene": "beach", "quality": "high"}', id="c1")
+    turned = Call("draw", '{"quality":"high","scene":"beach"}', id="c2")
+    pairs = [(beach, turned), (beach, replace(beach, id="c2"))]
+    if not is_edited:
+        words = Call.of_text("sketch", "a beach", id="c1")
+        pairs.append((words, replace(words, id="c2")))
+        # As providers write it that know no free text.
+        pairs.append((words, Call("sketch", {"input": "a beach"}, id="c2")))
+
+    async def main() -> None:
+        store = make()
+        for index, (first, second) in enumerate(pairs):
+            scope, session, farm = f"s{index}", Session(), Farm()
+            farm.until = None if until is None else timedelta(seconds=until)
+            session.push_user("Draw it.")
+            await store.create(scope, session)
+            # Nothing is left to answer where the call is open.
+            between = [] if until is None else [ANSWER]
+            script = [Reply(calls=[first]), *between, Reply(calls=[second]), *[ANSWER] * 3]
+            loop = DurableLoop(
+                store,
+                Model(script),
+                tools=Drawers,
+                dispatch=Dispatcher(Drawers, context={"farm": farm}),
+                hooks=in_low_quality if is_edited else None,
+                late=late,
+            )
+            for _ in range(2):
+                await loop.run(scope)
+            unresolved = await store.unresolved(scope)
+            assert [call.metadata.id for call in unresolved] == ([] if until is None else ["c1"])
+            assert all(("low" in call.arguments) == is_edited for call in unresolved)
+            await store.push(scope, "And now?", idempotency_key="k")
+            await loop.run(scope)
+            (*_, result) = results(await store.session(scope))
+            assert (result.call_id, result.status) == ("c2", "rejected")
+            assert "An equal call (c1)" in str(result.content)
+            assert len(farm.tickets) == 1
 
     anyio.run(main)
 

@@ -312,6 +312,16 @@ def test_e8_an_unresolved_call_of_a_text_tool_stays_one() -> None:
     assert UnresolvedCall.load(entry.dump()).metadata.is_text
 
 
+def test_e8_an_unresolved_call_that_was_kept_as_the_model_spelled_it_is_equal_to_others() -> None:
+    """E8: earlier releases kept calls so that were given up."""
+    for metadata, equal_to in (
+        (ToolMetadata("a", "send", '{"to": "x", "n": 1.0}'), '{"n":1,"to":"x"}'),
+        (ToolMetadata.of_text("a", "sql", "select 1"), '{"input":"select 1"}'),
+    ):
+        kept = UnresolvedCall("s", metadata, metadata.arguments)
+        assert UnresolvedCall.load(kept.dump()).equal_to == equal_to
+
+
 async def test_e8_an_edited_call_of_unknown_outcome_says_what_it_began_with() -> None:
     """E8: its `arguments` are one text, JSON, also in a dump of an earlier release."""
 

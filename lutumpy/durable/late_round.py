@@ -60,11 +60,14 @@ class _StillOpen:
         calls: The calls whose results are to come.
         asked: The calls that ask a person something.
         used: The entries of the inbox that took the place of promises and questions.
+        seen: The ids of all late results that were looked at. One that the round has no use for
+            stays in the inbox until the commit, and is nothing new to whoever looks again.
     """
 
     calls: list[OpenCall]
     asked: list[AskedCall]
     used: list[InboxEntry]
+    seen: list[str]
 
 
 async def settle_open_calls(
@@ -150,7 +153,7 @@ async def _wait_for(
         tuple(questions),
         poll_after,
     )
-    seen = frozenset([entry.id for entry in (*still_open.used, *conversation.answers)])
+    seen = frozenset([*still_open.seen, *[entry.id for entry in conversation.answers]])
     if events is not None:
         await events.ask(still_open.asked, calls)
         await events.wait_for_results(waiting, seen)
@@ -173,7 +176,7 @@ async def _take_late_results(
     inbox = await conversation.store.inbox(conversation.scope)
     came = {entry.id: entry for entry in inbox if is_late(entry)}
     now = store_now(conversation.claim)
-    still_open = _StillOpen([], [], [])
+    still_open = _StillOpen([], [], [], [*came])
     for index, (ticket, result) in enumerate(zip(tickets, results, strict=True)):
         asks = is_asked(result)
         if result.status != "promised" or not (waits or asks):

@@ -143,6 +143,19 @@ def before_it_waits(store: Any, work: Callable[[], Any]) -> None:
     store.add_events = write
 
 
+def count_claims(store: Any, *, most: int) -> list[int]:
+    """Count how often a conversation is claimed from here on; one claim too many fails."""
+    claim, counted = store.claim, [0]
+
+    async def take(scope: str, **options: Any) -> Any:
+        counted[0] += 1
+        assert counted[0] <= most, "a run claims the conversation again and again"
+        return await claim(scope, **options)
+
+    store.claim = take
+    return counted
+
+
 def asked(question: str = "Do it, please.") -> Session:
     session = Session()
     session.push_user(question)

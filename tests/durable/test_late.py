@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import Model, before_it_waits
+from durable_toolkit import Model, before_it_waits, count_claims
 
 from lutumpy import (
     CallTicket,
@@ -174,6 +174,42 @@ def test_a_run_does_not_wait_for_a_result_that_came_in_its_last_moment_LR9_W1(ma
         names = [e.event["event"] async for e in store.events(SCOPE, until="end")]
         assert "RunWaits" not in names
         assert (names.count("LoopEnded"), names.count("CallDelivered")) == (1, 1)
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("what", ["stray", "withdrawn sibling", "farm reports as well"])
+def test_a_run_ends_whatever_lies_in_the_inbox_that_its_round_has_no_use_for_LR9(
+    what: str, make: Any
+) -> None:
+    """It looked at such a row again and again, and never came back."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[RENDER, MIRROR, LOOK]), ANSWER], events=True)
+
+        async def fail_mirror(ticket: CallTicket) -> None:
+            if ticket.call_id == "c2":
+                raise ToolError("the mirror is broken")
+
+        farm.on_submit = fail_mirror
+        waiting = await loop.run(SCOPE)
+        tickets = {ticket.call_id: ticket for ticket in farm.tickets}
+        if what == "stray":
+            assert await loop.deliver(replace(tickets["c1"], call_id="c9"), "video")
+        elif what == "withdrawn sibling":
+            assert await loop.withdraw(SCOPE, "c3", reason="no", by="ann")
+        else:
+            assert await loop.deliver(tickets["c2"], 5)
+        assert await status_of(store) == "open"
+        claims = count_claims(store, most=3)
+        assert await loop.run(SCOPE) == waiting
+        assert (claims, await status_of(store)) == ([1], "waiting")
+        assert await loop.deliver(tickets["c1"], "video")
+        assert isinstance(await loop.run(SCOPE), Answered)
+        assert await store.inbox(SCOPE) == ()
+        said = [r.content for r in results(await store.session(SCOPE))]
+        assert said == ["video", "the mirror is broken", "a cat"]
 
     anyio.run(main)
 

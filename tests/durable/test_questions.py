@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from durable_toolkit import Model, before_it_waits
+from durable_toolkit import Model, before_it_waits, count_claims
 from mcp import MCPError
 from mcp.server import Server
 from mcp.types import (
@@ -26,7 +26,17 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from lutumpy import CallTicket, PlanError, Session
+from lutumpy import (
+    CallTicket,
+    Later,
+    PlanError,
+    Session,
+    Skip,
+    Toolset,
+    dynamic,
+    tool,
+    tool_fn,
+)
 from lutumpy.durable import Answered, AskedCall, DurableLoop, MemoryStore, Waiting, log
 from lutumpy.errors import StoreError
 from lutumpy.execution import ToolExecutor, run_ticket
@@ -202,6 +212,42 @@ def test_a_round_waits_for_answers_whatever_becomes_of_promises_LR23(late: str) 
         # Its sibling was not run again.
         assert [params.name for params in server.sent] == ["book", "look", "book"]
         assert [r.content for r in results(await store.session(SCOPE))] == ["booked", "seen"]
+
+    anyio.run(scenario)
+
+
+def test_a_late_result_that_waits_for_its_round_wakes_no_run_LR9_LR23(make: Any) -> None:
+    """With `go_on` it is told behind the round, which waits for an answer."""
+
+    async def scenario() -> None:
+        tickets: list[CallTicket] = []
+
+        @tool_fn(name="draw", late=True)
+        async def drawn(scene: str, *, ticket: Skip[CallTicket]) -> str:
+            """Draw a scene."""
+            tickets.append(ticket)
+            raise Later("soon")
+
+        class Desk(Toolset):
+            draw = tool(drawn)
+            more = dynamic()
+
+        store, server = await new_store(make), Asking(asks(who=form()))
+        calls = [BOOK, Call("draw", {"scene": "beach"}, id="c2")]
+        async with server.tools() as source:
+            desk = Desk.with_dynamic_tools({Desk.more: source.tools})
+            script = [Reply(calls=calls), ANSWER, ANSWER]
+            loop = DurableLoop(store, Model(script), tools=desk, late="go_on")
+            waiting = await loop.run(SCOPE)
+            assert await loop.deliver(tickets[0], "video")
+            claims = count_claims(store, most=3)
+            assert await loop.run(SCOPE) == waiting
+            assert claims == [1]
+            assert await loop.answer(SCOPE, "c1", {"who": ADA}, by="ann")
+            assert isinstance(await loop.run(SCOPE), Answered)
+        session = await store.session(SCOPE)
+        assert [r.status for r in results(session)] == ["ok", "promised"]
+        assert session.open_calls == ()
 
     anyio.run(scenario)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from lutumpy import Session
+from lutumpy import Session, ToolResult
 from lutumpy.durable.types import Claim, InboxEntry, Status
 from lutumpy.errors import StoreError, TranscriptError
 from lutumpy.execution import UnresolvedCall
@@ -27,6 +27,7 @@ __all__ = [
     "first_status",
     "has_request",
     "held_in",
+    "make_late_notice",
     "make_notice",
     "notice_id",
     "status_at_release",
@@ -185,6 +186,10 @@ def notice_id(round: int, call_id: str) -> str:
     return f"resolved:{round}:{call_id}"
 
 
+_HAPPENED = "did happen: it took effect."
+_OUTPUT = "Its output:"
+
+
 def make_notice(call: UnresolvedCall, round: int, output: Any, by: str) -> Mapping[str, Any]:
     """What the inbox keeps of a call that did happen, and what the model reads of it.
 
@@ -197,18 +202,53 @@ def make_notice(call: UnresolvedCall, round: int, output: Any, by: str) -> Mappi
     Raises:
         StoreError: `decision`: the output isn't JSON; nothing was resolved.
     """
-    call_id, tool = call.metadata.id, call.metadata.name
-    text = f"The call {call_id} of {tool}, whose outcome was not known, did happen: it took effect."
+    text = _became(call, _HAPPENED)
     if output is not None:
         try:
-            text += f" Its output: {json.dumps(output, ensure_ascii=False, allow_nan=False)}"
+            text += f" {_OUTPUT} {json.dumps(output, ensure_ascii=False, allow_nan=False)}"
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreError(
-                "decision", f"the output of {call_id!r} is not JSON: {error}; nothing was resolved"
+                "decision",
+                f"the output of {call.metadata.id!r} is not JSON: {error}; nothing was resolved",
             ) from error
+    return _notice(call, round, dump_message(text), output, by)
+
+
+def make_late_notice(
+    call: UnresolvedCall, round: int, result: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """As `make_notice`, of a call whose result came when it had been given up.
+
+    Args:
+        call: The call.
+        round: The round in which it was given up.
+        result: The result, as `ToolResult.dump` gives it.
+    """
+    loaded = ToolResult.load(result, call)
+    became, gave = ("failed.", "It said:") if loaded.status == "error" else (_HAPPENED, _OUTPUT)
+    text, content = _became(call, became), loaded.content
+    session = Session()
+    if not content:
+        session.push_user(text)
+    elif isinstance(content, str):
+        session.push_user(f"{text} {gave} {content}")
+    else:
+        session.push_user([f"{text} {gave}", *content])
+    return _notice(call, round, dump_item(session.transcript[0]), None, "delivery")
+
+
+def _became(call: UnresolvedCall, what: str) -> str:
+    return (
+        f"The call {call.metadata.id} of {call.metadata.name}, whose outcome was not known, {what}"
+    )
+
+
+def _notice(
+    call: UnresolvedCall, round: int, message: Mapping[str, Any], output: Any, by: str
+) -> Mapping[str, Any]:
     return {
-        "message": dump_message(text),
-        "call_id": call_id,
+        "message": message,
+        "call_id": call.metadata.id,
         "round": round,
         "output": output,
         "by": by,

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lutumpy import Session, TakenOverError, ToolResult
-from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
+from lutumpy.durable.late import (
+    LateReader,
+    LateStore,
+    expired_result,
+    is_late,
+    late_id,
+    store_now,
+)
 from lutumpy.durable.patience import record_patiently
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, is_answer
@@ -219,12 +225,13 @@ class OpenConversation:
         waiting = await self._commit(counts, "open", reported, unless_messages=True)
         if not waiting:
             return False
-        is_new_task = any(is_message(entry) for entry in waiting)
+        entries, dropped = await self._drop_late(waiting)
+        is_new_task = any(is_message(entry) for entry in entries)
         if is_new_task:
             counts = self._new_counts()
-            await self._tell_messages(waiting)
-        taken = await self._add_entries([entry for entry in waiting if entry.id not in reported])
-        await self._commit(counts, "open", [*reported, *taken])
+            await self._tell_messages(entries)
+        taken = await self._add_entries(entries)
+        await self._commit(counts, "open", [*reported, *dropped, *taken])
         return is_new_task
 
     async def commit_answer(self, status: Status) -> None:
@@ -240,34 +247,39 @@ class OpenConversation:
         """Commit the messages that wait, where no round is open; whether there were any.
 
         Notices are taken with them. By themselves they begin no task: those that come behind an
-        answer wait for the user's next message.
+        answer wait for the user's next message. So they do where nothing came but late results
+        that no call waits for: of these nobody has to be told anything.
         """
+        expired = self._expired(inbox) if self.open_calls else []
+        inbox, dropped = await self._drop_late(inbox, expired)
         is_new_task = any(is_message(entry) for entry in inbox)
-        open_calls = self.open_calls
-        expired = self._expired(inbox) if open_calls else []
-        is_answered = self.is_answered
         has_late = bool(expired) or any(is_late(entry) for entry in inbox)
-        if not is_new_task and not has_late and is_answered:
-            return False
+        if not is_new_task and not has_late and self.is_answered:
+            if not dropped:
+                return False
+            inbox = ()
         counts = self._new_counts() if is_new_task else self.claim.counts
         await self._tell_messages(inbox)
-        taken = await self._add_entries(inbox, expired)
+        taken = [*dropped, *await self._add_entries(inbox, expired)]
         if taken or expired:
             await self._commit(counts, "open", taken)
         return bool(taken)
 
     def _expired(self, inbox: Sequence[InboxEntry]) -> list[PromisedCall]:
-        """The open calls that are given up now: their time is over, and nothing has come."""
+        """The open calls that are given up now: their time is over, and nothing has come; or an
+        earlier run gave them up, and came to no commit.
+        """
         now, came = store_now(self.claim), {entry.id for entry in inbox}
-        return [
-            call
-            for call in self.open_calls
-            if (
-                call.call_id in self.lost
-                or (call.promise.until is not None and call.promise.until <= now)
-            )
-            and late_id(call.call_id) not in came
-        ]
+
+        def is_over(call: PromisedCall) -> bool:
+            if self.recorded(_given_up_record(call)) is not None:
+                return True
+            if late_id(call.call_id) in came:
+                return False
+            until = call.promise.until
+            return call.call_id in self.lost or (until is not None and until <= now)
+
+        return [call for call in self.open_calls if is_over(call)]
 
     async def notices_with_outputs(self) -> dict[str, InboxEntry]:
         """What people said that calls of the open round gave, by call id."""
@@ -302,19 +314,13 @@ class OpenConversation:
         transcript = self.session.transcript
         late = [entry for entry in inbox if is_late(entry)]
         if late or expired:
-            by_id = {late_id(call.call_id) for call in self.open_calls}
-            fitting = [entry for entry in late if entry.id in by_id]
-            for entry in late:
-                if entry.id not in by_id:
-                    await self._drop_late(entry)
+            assert self.late is not None
+            items, reported = await self.late.items(self.session, late, expired)
+            if self.before_late is not None:
+                await self.before_late(reported)
             for call in expired:
                 await self._note_expired(call)
-            if fitting or expired:
-                assert self.late is not None
-                items, reported = await self.late.items(self.session, fitting, expired)
-                if self.before_late is not None:
-                    await self.before_late(reported)
-                transcript.append_late(items)
+            transcript.append_late(items)
         taken = [entry for entry in inbox if is_message(entry) or is_notice(entry)]
         for entry in taken:
             value: Any = entry.value["message"] if is_notice(entry) else entry.value
@@ -329,17 +335,49 @@ class OpenConversation:
         unresolved = self.late.unresolved(self.scope, call)
         value = expired_result(call, "once").dump()
         value["unresolved"] = unresolved.dump()
-        await self.record(f"call:{call.call_id}", value)
+        await self.record(_given_up_record(call), value)
         self.unresolved += (unresolved,)
 
-    async def _drop_late(self, entry: InboxEntry) -> None:
-        """Let go of a late result that no call waits for; one that was given up has happened."""
+    async def _drop_late(
+        self, inbox: Sequence[InboxEntry], expired: Sequence[PromisedCall] = ()
+    ) -> tuple[Sequence[InboxEntry], list[str]]:
+        """Let go of the late results that no call waits for.
+
+        Returns:
+            What of the inbox is to be added, and the ids of what was let go of, for a commit to
+            take. What a result tells of a call that was given up is in the inbox by then.
+        """
+        reported = self._reported_by_results
+        late = [entry for entry in inbox if is_late(entry) and entry.id not in reported]
+        calls = {call.call_id for call in self.open_calls} if late else set()
+        awaited = {late_id(call_id) for call_id in calls - {call.call_id for call in expired}}
+        dropped = [entry.id for entry in late if entry.id not in awaited]
+        resolved = [entry for entry in late if entry.id in dropped and await self._let_go(entry)]
+        if resolved:
+            inbox = await self.store.inbox(self.scope)
+        return [
+            entry
+            for entry in inbox
+            if entry.id not in reported and (not is_late(entry) or entry.id in awaited)
+        ], dropped
+
+    async def _let_go(self, entry: InboxEntry) -> bool:
+        """Whether a late result that no call waits for has told what became of a call that was
+        given up (rule LR12).
+        """
         call_id = str(entry.value["call_id"])
         logger.warning("a late result of %s in %s: no such call is open", call_id, self.scope)
-        if not any(call.metadata.id == call_id for call in self.unresolved):
-            return
-        with suppress(StoreError):  # somebody may have said so before
-            await self.store.resolve(self.scope, call_id, "happened", by="delivery")
+        unknown = [call for call in self.unresolved if call.metadata.id == call_id]
+        if not unknown or self.late is None:
+            return False
+        result = await self.late.outcome(unknown[0], entry)
+        if result is None:
+            return False
+        try:
+            await cast("LateStore", self.store).resolve_late(self.scope, call_id, result.dump())
+        except StoreError:  # somebody has said so before
+            return False
+        return True
 
     async def _commit(
         self,
@@ -398,6 +436,11 @@ class OpenConversation:
         reported_later = {str(entry.value["call_id"]) for entry in inbox if is_notice(entry)}
         happened = [call for call in self.unresolved if call.metadata.id in reported_later]
         self.unresolved = (*unknown, *[call for call in happened if call not in unknown])
+
+
+def _given_up_record(call: PromisedCall) -> str:
+    """The record that a call of a committed round was given up, until the commit that says so."""
+    return f"call:{call.call_id}"
 
 
 def is_message(entry: InboxEntry) -> bool:

@@ -238,6 +238,10 @@ class DatabaseStore:
         check_resolution(decision, output)
         await self._run(outside.resolve(scope, call_id, decision, by, output))
 
+    async def resolve_late(self, scope: str, call_id: str, result: Mapping[str, Any]) -> None:
+        """See `LateStore.resolve_late`."""
+        await self._run(outside.resolve_late(scope, call_id, result))
+
     async def add_events(
         self, claim: Claim, events: Sequence[Mapping[str, JsonValue]], *, drop_deltas: bool = False
     ) -> None:

@@ -10,7 +10,7 @@ them (rules LR8 to LR13).
 #   is open in the conversation              a late item, in the commit that takes the row
 #   is promised in the open round (`wait`)   its result in that round, whose commit takes the row
 #   is of the open round, and may promise    kept until that round is committed
-#   was given up (`until`), and unresolved   resolved as happened: a notice tells the model
+#   was given up (`until`), and unresolved   resolved: a notice tells the model what came of it
 #   none of these                            taken with the next commit, and logged
 
 from __future__ import annotations
@@ -83,6 +83,22 @@ class LateStore(Protocol):
 
         Raises:
             StoreError: `unknown_scope`.
+        """
+        ...
+
+    async def resolve_late(self, scope: str, call_id: str, result: Mapping[str, Any]) -> None:
+        """Say what became of a call whose outcome was not known: its result came after all.
+
+        As `resolve` for a call that happened: the model is told with the user's next message, what
+        the call gave or that it failed, and equal calls are refused until then.
+
+        Args:
+            scope: The conversation's id.
+            call_id: The id of the call.
+            result: JSON values, as `ToolResult.dump` gives them; `ok`, or an error.
+
+        Raises:
+            StoreError: `decision`: no such call is unresolved.
         """
         ...
 
@@ -232,6 +248,15 @@ class LateReader:
         """An open call as one of which nobody knows what it did."""
         equal_to = call.promise.equal_to or written_text(call.metadata)
         return UnresolvedCall.of(scope, call.metadata, equal_to)
+
+    async def outcome(self, call: UnresolvedCall, entry: InboxEntry) -> ToolResult | None:
+        """What a row tells of a call that was given up, as hooks let the model see it; `None` if it
+        doesn't tell that: a call that was withdrawn may have taken effect all the same.
+        """
+        result = ToolResult.load(_mapping(entry.value["result"]), call)
+        if result.status == "rejected" or getattr(result, "outcome", "") == "maybe_executed":
+            return None
+        return await self._reviewed(result)
 
     async def items(
         self, session: Session, entries: Sequence[InboxEntry], expired: Iterable[PromisedCall]

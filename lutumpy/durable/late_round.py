@@ -59,6 +59,7 @@ class _StillOpen:
     Attributes:
         calls: The calls whose results are to come.
         asked: The calls that ask a person something.
+        over: The places of the calls that are given up, once nothing else is waited for.
         used: The entries of the inbox that took the place of promises and questions.
         seen: The ids of all late results that were looked at. One that the round has no use for
             stays in the inbox until the commit, and is nothing new to whoever looks again.
@@ -66,6 +67,7 @@ class _StillOpen:
 
     calls: list[OpenCall]
     asked: list[AskedCall]
+    over: list[int]
     used: list[InboxEntry]
     seen: list[str]
 
@@ -118,6 +120,8 @@ async def settle_open_calls(
     still_open.asked.extend(report.asked)
     if still_open.calls or still_open.asked:
         await _wait_for(conversation, still_open, calls, events, report.wait)
+    for index in still_open.over:
+        results[index] = await _give_up(conversation, tickets[index], results[index])
     for entry in still_open.used:
         conversation.tell_by_result(entry)
     by_id = {result.metadata.id: result for result in results}
@@ -169,17 +173,23 @@ async def _take_late_results(
     *,
     waits: bool,
 ) -> _StillOpen:
-    """Put the late results that came in place of promises, and what is given up.
+    """Put the late results that came in place of promises.
 
-    Records stay as they are: a result that came is in the inbox until the commit takes it.
+    Records stay as they are: a result that came is in the inbox until the commit takes it. So a
+    call that was given up stays that, though its result came before the commit.
     """
     inbox = await conversation.store.inbox(conversation.scope)
     came = {entry.id: entry for entry in inbox if is_late(entry)}
     now = store_now(conversation.claim)
-    still_open = _StillOpen([], [], [], [*came])
+    still_open = _StillOpen([], [], [], [], [*came])
     for index, (ticket, result) in enumerate(zip(tickets, results, strict=True)):
         asks = is_asked(result)
         if result.status != "promised" or not (waits or asks):
+            continue
+        given_up = conversation.recorded(_given_up_record(ticket))
+        if given_up is not None:
+            value = cast("Mapping[str, Any]", given_up)
+            results[index] = ToolResult.load(value, calls[ticket.call_id])
             continue
         entry = came.get(late_id(ticket.call_id))
         if entry is not None:
@@ -194,22 +204,26 @@ async def _take_late_results(
         open_call = open_call_of(ticket, result)
         is_over = open_call.until is not None and open_call.until <= now
         if is_over or ticket.call_id in lost:
-            results[index] = await _give_up(conversation, open_call, ticket)
+            still_open.over.append(index)
         else:
             still_open.calls.append(open_call)
     return still_open
 
 
+def _given_up_record(ticket: CallTicket) -> str:
+    # The result of the call is recorded already: that it was promised.
+    return f"call:{ticket.call_id}:given up"
+
+
 async def _give_up(
-    conversation: OpenConversation, call: OpenCall, ticket: CallTicket
+    conversation: OpenConversation, ticket: CallTicket, promised: ToolResult
 ) -> ToolResult:
     """The result of a call that did not come in time (rule LR12)."""
-    result = expired_result(call.promised, ticket.effect)
+    result = expired_result(open_call_of(ticket, promised).promised, ticket.effect)
     if ticket.effect == "once":
         unresolved = UnresolvedCall.of(ticket.scope, ticket.metadata, ticket.equal_to)
         value = {**result.dump(), "unresolved": unresolved.dump()}
-        # The result of the call is recorded already: that it was promised.
-        await conversation.record(f"call:{ticket.call_id}:given up", value)
+        await conversation.record(_given_up_record(ticket), value)
         if unresolved not in conversation.unresolved:
             conversation.unresolved += (unresolved,)
     return result

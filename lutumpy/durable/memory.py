@@ -22,6 +22,7 @@ from lutumpy.durable.checks import (
     first_status,
     has_request,
     held_in,
+    make_late_notice,
     make_notice,
     notice_id,
     status_at_release,
@@ -36,6 +37,7 @@ from lutumpy.durable.memory_state import (
     lease_of,
     now,
     open_plan,
+    tell,
     undecided_in,
     unresolved_of,
 )
@@ -323,22 +325,19 @@ class MemoryStore(MemoryOperators):
         """See `OperatorStore.resolve`."""
         check_resolution(decision, output)
         with self._lock:
-            found = self._find(scope)
-            keys = [
-                key
-                for key, each in sorted(found.unresolved.items())
-                if key[1] == call_id and not each.happened
-            ]
-            if not keys:
-                raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
-            known = found.unresolved[keys[0]]
+            found, key = self._find_unresolved(scope, call_id)
+            known = found.unresolved[key]
             if decision == "happened":
-                notice = copy_of(make_notice(known.call, known.round, output, by))
-                entry_id = notice_id(known.round, call_id)
-                found.add_entry(InboxEntry(entry_id, "notice", notice))
-                known.happened = True
+                tell(found, key, make_notice(known.call, known.round, output, by))
             else:
-                del found.unresolved[keys[0]]
+                del found.unresolved[key]
+
+    async def resolve_late(self, scope: str, call_id: str, result: Mapping[str, Any]) -> None:
+        """See `LateStore.resolve_late`."""
+        with self._lock:
+            found, key = self._find_unresolved(scope, call_id)
+            known = found.unresolved[key]
+            tell(found, key, make_late_notice(known.call, known.round, result))
 
     # --- events ------------------------------------------------------------------------------
 
@@ -399,6 +398,18 @@ class MemoryStore(MemoryOperators):
             )
         found.updated = now()
         return found
+
+    def _find_unresolved(self, scope: str, call_id: str) -> tuple[Conversation, tuple[int, str]]:
+        """A conversation, and the round and id of its call whose outcome isn't known."""
+        found = self._find(scope)
+        keys = [
+            key
+            for key, each in sorted(found.unresolved.items())
+            if key[1] == call_id and not each.happened
+        ]
+        if not keys:
+            raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
+        return found, keys[0]
 
     def _note(self, found: Conversation, claim: Claim, name: str, value: Any) -> None:
         """Keep what follows from a new record."""

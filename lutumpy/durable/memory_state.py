@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from lutumpy.durable.checks import held_in
+from lutumpy.durable.checks import held_in, notice_id
 from lutumpy.durable.columns import key_of
 from lutumpy.durable.envelopes import Place
 from lutumpy.durable.log import ENDINGS
@@ -30,6 +30,7 @@ __all__ = [
     "lease_of",
     "now",
     "open_plan",
+    "tell",
     "undecided_in",
     "unresolved_of",
 ]
@@ -169,6 +170,12 @@ def lease_of(found: Conversation) -> datetime | None:
 def unresolved_of(found: Conversation) -> tuple[UnresolvedCall, ...]:
     """The calls that are refused, those among them that are known to have happened."""
     return tuple([each.call for each in found.unresolved.values()])
+
+
+def tell(found: Conversation, key: tuple[int, str], notice: Mapping[str, Any]) -> None:
+    """Leave a notice for the model about a call, by its round and id."""
+    found.add_entry(InboxEntry(notice_id(*key), "notice", copy_of(notice)))
+    found.unresolved[key].happened = True
 
 
 def open_plan(found: Conversation) -> Mapping[str, Any] | None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lutumpy.durable.checks import check_decision, decision_id, held_in, make_notice, notice_id
+from lutumpy.durable.checks import (
+    check_decision,
+    decision_id,
+    held_in,
+    make_late_notice,
+    make_notice,
+    notice_id,
+)
 from lutumpy.durable.columns import (
     Content,
     key_of,
@@ -40,6 +47,7 @@ __all__ = [
     "push",
     "refused",
     "resolve",
+    "resolve_late",
     "undecided_in",
     "unresolved",
 ]
@@ -231,6 +239,22 @@ def resolve(
     output: Any = None,
 ) -> Operation[None]:
     """See `OperatorStore.resolve`."""
+    round, call = yield from _lock_unresolved(scope, call_id)
+    if decision == "happened":
+        yield from _tell(scope, call_id, round, make_notice(call, round, output, by))
+    else:
+        key = (key_of(scope), round, key_of(call_id))
+        yield Query("DELETE FROM {t}unresolved WHERE scope = ? AND round = ? AND call_id = ?", key)
+
+
+def resolve_late(scope: str, call_id: str, result: Mapping[str, Any]) -> Operation[None]:
+    """See `LateStore.resolve_late`."""
+    round, call = yield from _lock_unresolved(scope, call_id)
+    yield from _tell(scope, call_id, round, make_late_notice(call, round, result))
+
+
+def _lock_unresolved(scope: str, call_id: str) -> Operation[tuple[int, UnresolvedCall]]:
+    """The round of a call whose outcome isn't known, and the call; the conversation is locked."""
     yield from lock(scope)
     found = yield Query(
         "SELECT round, call FROM {t}unresolved WHERE scope = ? AND call_id = ? "
@@ -240,15 +264,17 @@ def resolve(
     if not found:
         raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
     round, call = found[0]
-    key = (key_of(scope), round, key_of(call_id))
-    if decision == "happened":
-        # Equal calls are refused until the commit that tells the model (`operations.commit`).
-        notice = write(make_notice(read_call(call), round, output, by))
-        yield from _add_to_inbox(scope, notice_id(round, call_id), "notice", None, notice)
-        yield Query(
-            "UPDATE {t}unresolved SET decision = ?, decided_by = ? "
-            "WHERE scope = ? AND round = ? AND call_id = ?",
-            (decision, by, *key),
-        )
-    else:
-        yield Query("DELETE FROM {t}unresolved WHERE scope = ? AND round = ? AND call_id = ?", key)
+    return round, read_call(call)
+
+
+def _tell(scope: str, call_id: str, round: int, notice: Mapping[str, Any]) -> Operation[None]:
+    """Leave a notice for the model.
+
+    Equal calls are refused until the commit that tells it (`operations.commit`).
+    """
+    yield from _add_to_inbox(scope, notice_id(round, call_id), "notice", None, write(notice))
+    yield Query(
+        "UPDATE {t}unresolved SET decision = 'happened', decided_by = ? "
+        "WHERE scope = ? AND round = ? AND call_id = ?",
+        (notice["by"], key_of(scope), round, key_of(call_id)),
+    )

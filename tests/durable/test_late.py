@@ -14,11 +14,13 @@ from durable_toolkit import Model, before_it_waits, count_claims
 from lutumpy import (
     CallTicket,
     CommitError,
+    ImagePart,
     Later,
     PlanError,
     RunNormally,
     Session,
     Skip,
+    TextPart,
     ToolError,
     ToolMetadata,
     ToolResult,
@@ -31,7 +33,7 @@ from lutumpy import (
 from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting
 from lutumpy.durable.engines import lost
 from lutumpy.errors import StoreError
-from lutumpy.execution import Dispatcher
+from lutumpy.execution import Dispatcher, ExecutionResult
 from lutumpy.loops import run_tools
 from lutumpy.models import Message, ResultBlock, ToolResults
 from lutumpy.testing import Call, Reply
@@ -359,6 +361,184 @@ def test_until_is_applied_by_the_next_run_and_what_comes_then_has_happened_LR12(
         await loop.run(SCOPE)
         said = [i.text for i in (await store.session(SCOPE)).transcript if isinstance(i, Message)]
         assert any("c1 of render" in text and "did happen" in text for text in said)  # LR36
+
+    anyio.run(main)
+
+
+C1 = ToolMetadata("c1", "render", '{"scene":"beach"}')
+PICTURE = ImagePart(url="https://video.example/1.png")
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+@pytest.mark.parametrize(
+    ("came", "told"),
+    [
+        ("video", "did happen: it took effect. Its output: video"),
+        (
+            ToolResult(C1, (TextPart("at dawn"), PICTURE)),
+            "did happen: it took effect. Its output:\nat dawn\n"
+            "[image left out: https://video.example/1.png]",
+        ),
+        (ToolError("no credit left"), "failed. It said: no credit left"),
+        (None, None),
+        (ExecutionResult(C1, "?", "error", outcome="maybe_executed"), None),
+    ],
+    ids=["output", "parts", "failure", "withdrawn", "unknown"],
+)
+def test_what_comes_for_a_call_that_was_given_up_is_told_as_it_is_LR12_LR15_LR36(
+    late: Any, came: Any, told: str | None, make: Any
+) -> None:
+    """Whatever came, the model was told that the call took effect, and not what it gave."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        farm.until = timedelta(seconds=-1)
+        loop = loop_of(store, farm, [Reply(calls=[RENDER]), *[ANSWER] * 9], late=late)
+        for _ in range(2):
+            await loop.run(SCOPE)
+        if came is None:
+            assert await loop.withdraw(SCOPE, "c1", reason="too dear", by="ann")
+        else:
+            assert await loop.deliver(farm.tickets[0], came)
+        before = await store.session(SCOPE)
+        assert isinstance(await loop.run(SCOPE), Answered)
+        # By itself that asks the model nothing.
+        assert (await store.session(SCOPE)).dump() == before.dump()
+        assert await status_of(store) == "done"
+        unresolved = [call.metadata.id for call in await store.unresolved(SCOPE)]
+        assert unresolved == (["c1"] if told is None else [])
+        await store.push(SCOPE, "And now?", idempotency_key="k")
+        await loop.run(SCOPE)
+        session = await store.session(SCOPE)
+        new = list(session.transcript)[len(before.transcript) :]
+        said = [item for item in new if isinstance(item, Message)]
+        notice = f"The call c1 of render, whose outcome was not known, {told}"
+        expected = {"And now?"} if told is None else {"And now?", notice}
+        assert {item.text for item in said} == expected
+        parts = [part for item in said for part in item.parts]
+        assert (PICTURE in parts) == ("image" in str(told))
+        assert await store.inbox(SCOPE) == ()
+        claim = await store.claim(SCOPE)
+        assert [call.metadata.id for call in claim.unresolved] == unresolved
+
+    anyio.run(main)
+
+
+def test_hooks_on_results_see_what_comes_for_a_call_that_was_given_up_LR21() -> None:
+    class Censor:
+        @hook_impl
+        def any_result_hook(self, metadata: ToolMetadata, result: ToolResult) -> ToolResult:
+            return replace(result, content="[removed]")
+
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+        farm.until = timedelta(seconds=-1)
+        hooks = Studio.hooks()
+        hooks.register(Censor())
+        loop = loop_of(store, farm, [Reply(calls=[RENDER]), *[ANSWER] * 3], hooks=hooks)
+        await loop.run(SCOPE)
+        await loop.deliver(farm.tickets[0], "a secret")
+        await store.push(SCOPE, "And now?", idempotency_key="k")
+        await loop.run(SCOPE)
+        session = await store.session(SCOPE)
+        said = [item.text for item in session.transcript if isinstance(item, Message)]
+        # It is told before the next turn, though both came at once (LR36).
+        assert any(text.endswith("Its output: [removed]") for text in said)
+        assert "secret" not in str(session.dump())
+
+    anyio.run(main)
+
+
+def test_a_late_result_of_no_call_asks_the_model_nothing_LR9(make: Any) -> None:
+    """Its row alone made a run ask, with nothing but a notice to answer."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        loop = loop_of(store, farm, [Reply(calls=[RENDER]), *[ANSWER] * 3])
+        farm.until = timedelta(seconds=-1)
+        await loop.run(SCOPE)
+        await store.resolve(SCOPE, "c1", "happened", by="ann")
+        stray = replace(farm.tickets[0], call_id="c9")
+        before = await store.session(SCOPE)
+        assert await loop.deliver(stray, "video")
+        answered = await loop.run(SCOPE)
+        assert isinstance(answered, Answered)
+        assert (await store.session(SCOPE)).dump() == before.dump()
+        # The stray is gone, and the notice waits for the user.
+        assert [entry.kind for entry in await store.inbox(SCOPE)] == ["notice"]
+        assert await status_of(store) == "done"
+
+    anyio.run(main)
+
+
+def test_a_call_is_given_up_once_nothing_else_of_its_round_is_waited_for_LR12(make: Any) -> None:
+    """It was recorded as of unknown outcome before, and stayed that with the result it got."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+
+        async def limit(ticket: CallTicket) -> None:
+            farm.until = timedelta(seconds=-1) if ticket.call_id == "c1" else None
+
+        farm.on_submit = limit
+        script = [Reply(calls=[RENDER, replace(RENDER, arguments={"scene": "wood"}, id="c9")])]
+        loop = loop_of(store, farm, [*script, *[ANSWER] * 3])
+        waiting = await loop.run(SCOPE)
+        assert isinstance(waiting, Waiting)
+        assert [call.call_id for call in waiting.open] == ["c9"]
+        assert await store.unresolved(SCOPE) == []
+        tickets = {ticket.call_id: ticket for ticket in farm.tickets}
+        for call_id in ("c1", "c9"):
+            assert await loop.deliver(tickets[call_id], f"video {call_id}")
+            ended = await loop.run(SCOPE)
+        assert isinstance(ended, Answered)
+        said = [(r.status, r.content) for r in results(await store.session(SCOPE))]
+        assert said == [("ok", "video c1"), ("ok", "video c9")]
+        assert await store.unresolved(SCOPE) == []
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_a_call_that_was_given_up_stays_that_though_the_run_came_to_no_commit_P2_LR12(
+    late: Any, make: Any
+) -> None:
+    """Its result comes between the record and the commit: it resolves the call then."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        farm.until = timedelta(seconds=-1)
+        loop = loop_of(store, farm, [Reply(calls=[RENDER]), *[ANSWER] * 5], late=late)
+        commit, record = store.commit, store.record
+        recorded: list[str] = []
+
+        async def note(claim: Any, name: str, value: Any) -> Any:
+            if name.startswith("call:"):
+                recorded.append(name)
+            return await record(claim, name, value)
+
+        async def fail(*args: Any, **options: Any) -> Any:
+            if len(recorded) == 2 and await store.unresolved(SCOPE):
+                raise OSError("the store is away")
+            return await commit(*args, **options)
+
+        store.record, store.commit = note, fail
+        if late == "go_on":  # it is given up by the run behind the one that promised it
+            await loop.run(SCOPE)
+        with pytest.raises(OSError, match="away"):
+            await loop.run(SCOPE)
+        store.commit = commit
+        assert await loop.deliver(farm.tickets[0], "video")
+        await loop.run(SCOPE)
+        await store.push(SCOPE, "And now?", idempotency_key="k")
+        await loop.run(SCOPE)
+        session = await store.session(SCOPE)
+        texts = [*await late_texts(store), *[str(r.content) for r in results(session)]]
+        assert sum("did not come in time" in text for text in texts) == 1
+        said = [item.text for item in session.transcript if isinstance(item, Message)]
+        assert sum("did happen: it took effect. Its output: video" in text for text in said) == 1
+        assert (session.open_calls, await store.unresolved(SCOPE)) == ((), [])
+        assert await store.inbox(SCOPE) == ()
 
     anyio.run(main)
 

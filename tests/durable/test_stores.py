@@ -412,6 +412,36 @@ async def test_a_resolution_that_is_none_resolves_nothing_P8(store: Any) -> None
     assert await store.inbox("s") == ()
 
 
+async def test_a_late_result_resolves_a_call_in_its_own_words_LR12_LR36(store: Any) -> None:
+    claim = await open_claim(store)
+    for call_id in "xyz":
+        await store.record(claim, f"call:{call_id}", result_of(call_id))
+    parts = [{"part": "text", "text": "at dawn"}]
+    await store.resolve_late("s", "x", {"status": "ok", "content": "half a letter: \ud800"})
+    await store.resolve_late("s", "y", {"status": "error", "content": parts})
+    await store.resolve_late("s", "z", {"status": "error", "content": ""})
+    for call_id in ("x", "nobody"):
+        with pytest.raises(StoreError) as raised:
+            await store.resolve_late("s", call_id, {"status": "ok", "content": "again"})
+        assert raised.value.kind == "decision"
+    assert await store.unresolved("s") == []
+    notices = await store.inbox("s")
+    texts = [entry.value["message"]["parts"] for entry in notices]
+    assert [["".join(part["text"] for part in one)] for one in texts] == [
+        [f"The call {end}"]
+        for end in (
+            "x of pay, whose outcome was not known, did happen: it took effect. Its output: "
+            "half a letter: \ufffd",
+            "y of pay, whose outcome was not known, failed. It said:at dawn",
+            "z of pay, whose outcome was not known, failed.",
+        )
+    ]
+    # They are refused until a commit takes the notice.
+    later = await commit_text(store, claim, "told", taken=[entry.id for entry in notices[:2]])
+    await store.release(later)
+    assert [call.metadata.id for call in (await claimed(store)).unresolved] == ["z"]
+
+
 async def test_unresolved_calls_outlive_their_round_P8(store: Any) -> None:
     claim = await open_claim(store)
     await store.record(claim, "call:x", result_of("x"))

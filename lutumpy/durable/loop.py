@@ -401,11 +401,13 @@ def _run_all(call: BaseToolCall) -> ToolDecision[Any, Any]:
 def _last_answer(conversation: OpenConversation, output: Any) -> LoopResult[Any]:
     """How a conversation ended whose answer was committed before."""
     session, rounds = conversation.session, conversation.claim.counts.rounds
-    if output is None:
-        result: TurnResult[Any] = TurnResult(session.turns()[-1])
+    asked = output is not None
+    last = session.turns()[-1]
+    if session.transcript.waits:
+        ended: LoopResult[Any] = LoopResult.without_answer(
+            last.text, rounds, Usage(), "open", asked_for_value=asked
+        )
     else:
-        result = read_value(session.transcript, output)
-    ended = LoopResult.of_answer(result, rounds, Usage(), asked_for_value=output is not None)
-    if not conversation.open_calls:
-        return ended
-    return replace(ended.with_open_calls(session.open_calls), stopped_by="open")
+        result = read_value(session.transcript, output) if asked else TurnResult(last)
+        ended = LoopResult.of_answer(result, rounds, Usage(), asked_for_value=asked)
+    return ended.with_open_calls(session.open_calls)

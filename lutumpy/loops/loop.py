@@ -264,10 +264,9 @@ class Loop:
         return "round_limit" if self.rounds >= settings.max_rounds else None
 
     def _end_at_limit(self, text: str, limit: StoppedBy) -> Generator[Any, Any, LoopResult[Any]]:
-        error = f"the loop was stopped by its {limit} before the model had answered"
         asked = self._settings.output is not None
-        ended: LoopResult[Any] = LoopResult(
-            text, self.rounds, self.usage, limit, value_error=error if asked else None
+        ended = LoopResult.without_answer(
+            text, self.rounds, self.usage, limit, asked_for_value=asked
         )
         return (yield from self._end_loop(ended))
 

@@ -103,6 +103,24 @@ class LoopResult(Generic[V_co]):
         value, error = result.value, result.value_error
         return LoopResult(result.text, rounds, usage, stopped_by, result, value, error)
 
+    @staticmethod
+    def without_answer(
+        text: str, rounds: int, usage: Usage, limit: StoppedBy, *, asked_for_value: bool
+    ) -> LoopResult[Any]:
+        """How a loop ended whose model was not asked any more.
+
+        Args:
+            text: What the model wrote in its last turn.
+            rounds: How many rounds were committed.
+            usage: The tokens of the loop.
+            limit: What stopped it.
+            asked_for_value: Whether the answer should have a value.
+        """
+        error = f"the loop was stopped by its {limit} before the model had answered"
+        return LoopResult(
+            text, rounds, usage, limit, value_error=error if asked_for_value else None
+        )
+
     def __repr__(self) -> str:
         value = "" if self.value is None else f"value={brief(self.value, 40)}"
         if self.value_error is not None:

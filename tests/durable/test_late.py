@@ -267,6 +267,41 @@ def test_with_nothing_but_open_calls_the_loop_ends_and_asks_nobody_LR6(make: Any
     anyio.run(main)
 
 
+@pytest.mark.parametrize("output", [None, int], ids=["text", "value"])
+def test_a_later_run_says_of_an_end_with_open_calls_what_the_first_one_did_LR6(
+    output: Any,
+) -> None:
+    """It said `open` of an answer that was cut or refused, and of no answer that it was an empty
+    one.
+    """
+    ends = {
+        "open": [Reply(calls=[RENDER, LOOK]), Reply(text="7")],
+        "length": [Reply(calls=[RENDER, LOOK]), Reply(text="hal", finish="length")],
+        "refusal": [Reply(calls=[RENDER, LOOK]), Reply(text="", refusal="no")],
+        "nothing to answer": [Reply(calls=[RENDER], text="Wait.")],
+    }
+
+    async def main() -> None:
+        for end, script in ends.items():
+            loop = loop_of(
+                await new_store(), Farm(), script, late="go_on", output=output, value_retries=0
+            )
+            first, again = await loop.run(SCOPE), await loop.run(SCOPE)
+            assert isinstance(first, Answered)
+            assert isinstance(again, Answered)
+            told = [
+                (one.stopped_by, one.text, one.rounds, one.value, one.value_error, one.open_calls)
+                for one in (first.result, again.result)
+            ]
+            assert told[0] == told[1]
+            assert (first.result.result is None) == (again.result.result is None)
+            if output is None:
+                assert told[0][0] == ("open" if end == "nothing to answer" else end)
+            assert [call.call_id for call in again.result.open_calls] == ["c1"]
+
+    anyio.run(main)
+
+
 @pytest.mark.parametrize("late", ["wait", "go_on"])
 def test_a_delivery_may_come_before_its_round_is_recorded_LR9(late: str, make: Any) -> None:
     async def main() -> None:

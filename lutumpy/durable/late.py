@@ -29,7 +29,7 @@ from lutumpy.execution import ExecutionResult, UnresolvedCall, call_of_ticket
 from lutumpy.hooks import ToolHooks
 from lutumpy.loops import take_content
 from lutumpy.models import Promise, PromisedCall, late_items
-from lutumpy.tools import Poller, poller_of, written_text
+from lutumpy.tools import Poller, fit_late_result, poller_of, written_text
 
 if TYPE_CHECKING:
     from lutumpy import Session
@@ -137,13 +137,13 @@ def result_of_delivery(ticket: CallTicket, output: Any, tools: type[Toolset[Any]
         PlanError: `schema`: the tool is another one than that which was called.
         CommitError: `wrong_output`: the output doesn't fit.
     """
+    try:
+        call = call_of_ticket(ticket, tools)
+    except (LookupError, ValueError) as error:
+        raise PlanError("schema", f"{error}; nothing was delivered", [ticket.tool]) from error
     if isinstance(output, ToolResult):
-        result = output
+        result = fit_late_result(output, call.selector.tool)
     else:
-        try:
-            call = call_of_ticket(ticket, tools)
-        except (LookupError, ValueError) as error:
-            raise PlanError("schema", f"{error}; nothing was delivered", [ticket.tool]) from error
         result = call.fail(output) if isinstance(output, BaseException) else call.complete(output)
     misfit = result.output_error
     if result.status == "promised":

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.polled import Polled, Poller, polled_by, poller_of
     from lutumpy.tools.portable_input import NotPortable, load_input
+    from lutumpy.tools.promised import fit_late_result
     from lutumpy.tools.questions import Asked, CallLeg, Question, asking, find_misfit, may_ask
     from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import HasMetadata, failed_result
@@ -56,6 +57,7 @@ __all__ = [
     "failure_text",
     "final_arguments",
     "find_misfit",
+    "fit_late_result",
     "idempotency_key",
     "is_for_the_model",
     "load_input",
@@ -84,6 +86,7 @@ _HOMES = homes_of(
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.polled": ["Polled", "Poller", "polled_by", "poller_of"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
+        "lutumpy.tools.promised": ["fit_late_result"],
         "lutumpy.tools.questions": [
             "Asked",
             "CallLeg",

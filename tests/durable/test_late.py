@@ -16,6 +16,7 @@ from lutumpy import (
     CommitError,
     ImagePart,
     Later,
+    OpenCall,
     PlanError,
     RunNormally,
     Session,
@@ -35,7 +36,7 @@ from lutumpy.durable.engines import lost
 from lutumpy.errors import StoreError
 from lutumpy.execution import Dispatcher, ExecutionResult
 from lutumpy.loops import run_tools
-from lutumpy.models import Message, ResultBlock, ToolResults
+from lutumpy.models import Message, Promise, ResultBlock, ToolResults
 from lutumpy.testing import Call, Reply
 
 SCOPE = "s"
@@ -675,7 +676,7 @@ def test_what_is_delivered_is_checked_as_it_arrives_LR2_LR14_LR21() -> None:
     async def main() -> None:
         store, farm = await new_store(), Farm()
         loop = loop_of(store, farm, [Reply(calls=[MIRROR]), ANSWER])
-        await loop.run(SCOPE)
+        waiting: Any = await loop.run(SCOPE)
         (ticket,) = farm.tickets
         with pytest.raises(CommitError, match="doesn't fit"):
             await loop.deliver(ticket, "five")
@@ -684,9 +685,16 @@ def test_what_is_delivered_is_checked_as_it_arrives_LR2_LR14_LR21() -> None:
         other = replace(ticket, call_id="c9")
         with pytest.raises(CommitError, match="of the call 'c9'"):
             await loop.deliver(ticket, ToolResult(other.metadata, "x"))
-        with pytest.raises(PlanError) as caught:
-            await loop.deliver(replace(ticket, tool_digest="sha256:0"), 5)
-        assert caught.value.kind == "schema"
+        # As `Session.deliver` checks the results that an open call gives (K3).
+        (typed,) = waiting.open
+        # One that another process loaded doesn't know the type.
+        opened = OpenCall.of(replace(typed.promised, promise=Promise()))
+        with pytest.raises(CommitError, match="doesn't fit: int was expected"):
+            await loop.deliver(ticket, opened.complete("five"))
+        for output in (5, opened.complete(5)):
+            with pytest.raises(PlanError) as caught:
+                await loop.deliver(replace(ticket, tool_digest="sha256:0"), output)
+            assert caught.value.kind == "schema"
         with pytest.raises(StoreError):
             await loop.deliver(replace(ticket, scope="nobody"), 5)
         assert await store.inbox(SCOPE) == ()

@@ -85,12 +85,12 @@ if TYPE_CHECKING:
         ToolCallReady,
     )
     from lutumpy.rounds.output_schema import OutputSchema
-    from lutumpy.rounds.signing import Signer
     from lutumpy.tools.declare_text import TextToolFn, text_tool
     from lutumpy.tools.dynamic import DynamicTool
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
     from lutumpy.tools.promised import OpenCall
     from lutumpy.tools.search import search_tools
+    from lutumpy.tools.signing import Signer
     from lutumpy.tools.tickets import CallTicket
     from lutumpy.tools.tool_input import ToolInput
 
@@ -221,7 +221,7 @@ _HOMES = homes_of(
         "lutumpy.core.unset": ["UNSET"],
         "lutumpy.errors.later": ["Later"],
         "lutumpy.rounds.output_schema": ["OutputSchema"],
-        "lutumpy.rounds.signing": ["Signer"],
+        "lutumpy.tools.signing": ["Signer"],
         "lutumpy.hooks.decisions": ["Complete", "Hold", "Reject", "RunNormally", "ToolDecision"],
         "lutumpy.hooks.hook_set": ["HookSet", "hook_slot"],
         "lutumpy.hooks.registry": ["hook_impl"],

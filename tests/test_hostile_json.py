@@ -35,9 +35,9 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.errors import LutumpyError
-from lutumpy.rounds.signing import seal
 from lutumpy.testing import Call, Reply, ScriptedModel
 from lutumpy.tool_doctor import Lock
+from lutumpy.tools.signing import seal
 
 MARK = "@@MARK@@"
 TEXTS = [

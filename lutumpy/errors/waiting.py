@@ -32,7 +32,7 @@ PlanErrorKind = Literal[
 
 
 class PlanError(LutumpyError, ValueError):
-    """A plan can't be written down, or the dump of one can't be taken up.
+    """A plan can't be written down, or the dump of one can't be taken up; or a ticket isn't signed.
 
     Of a plan that can't be written down nothing changed: it is still open. Of a dump that was
     refused nothing was loaded, run or written.

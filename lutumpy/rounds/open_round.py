@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lutumpy.hooks.results import CallResult
     from lutumpy.hooks.run import Decider, HookRun
     from lutumpy.rounds.plan import ToolRoundPlan
-    from lutumpy.rounds.signing import Signer
+    from lutumpy.tools.signing import Signer
 
 __all__ = ["OpenRound"]
 

@@ -30,7 +30,6 @@ from lutumpy.errors import PlanError
 from lutumpy.hooks.audit import Run, describe_call, is_edited
 from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
 from lutumpy.rounds.open_answer import OpenAnswer
-from lutumpy.rounds.signing import Signer, seal
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.call_identity import call_arguments, idempotency_key, written_arguments
 from lutumpy.tools.calls import (
@@ -40,6 +39,7 @@ from lutumpy.tools.calls import (
 )
 from lutumpy.tools.portable_input import NotPortable, dump_input
 from lutumpy.tools.selectors import Selector
+from lutumpy.tools.signing import Signer, seal
 from lutumpy.tools.ticket_making import make_ticket
 from lutumpy.tools.tickets import CallTicket
 

@@ -16,7 +16,6 @@ from lutumpy.hooks.pipeline import CallOrIssue, CallState, Decision, Held
 from lutumpy.plain.safe_text import explain_misfit, safe_repr
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.portable import FORMAT, VERSION
-from lutumpy.rounds.signing import check_digest, check_signature, to_json
 from lutumpy.rounds.target import Position
 from lutumpy.tools.approvals import ApprovalRequest
 from lutumpy.tools.call_identity import written_arguments
@@ -31,6 +30,7 @@ from lutumpy.tools.calls import (
 from lutumpy.tools.portable_input import NotPortable, load_input
 from lutumpy.tools.results import ToolResult
 from lutumpy.tools.selectors import BaseToolset
+from lutumpy.tools.signing import check_digest, check_signature, to_json
 
 __all__ = ["Drift", "LoadedPlan", "load_plan"]
 

@@ -16,6 +16,8 @@ from lutumpy.tools.definition import Effect
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lutumpy.tools.signing import Signer
+
 __all__ = ["CallTicket"]
 
 
@@ -69,8 +71,15 @@ class CallTicket:
         make = ToolMetadata.of_text if self.is_text else ToolMetadata
         return make(self.call_id, self.tool, self.arguments)
 
-    def dump(self) -> dict[str, JsonValue]:
-        """The ticket as JSON values; no timeout is `null`."""
+    def dump(self, *, sign: Signer | None = None) -> dict[str, JsonValue]:
+        """The ticket as JSON values; no timeout is `null`.
+
+        Args:
+            sign: Makes it tamper-evident to holders of the key, on its way through other hands.
+
+        Raises:
+            TypeError: `sign` is no signer.
+        """
         dumped: dict[str, JsonValue] = {name: getattr(self, name) for name in _FIELDS}
         if self.timeout == math.inf:
             dumped["timeout"] = None
@@ -79,17 +88,32 @@ class CallTicket:
             del dumped["late"]
         if not self.leg:
             del dumped["leg"], dumped["resume"]
+        if sign is not None:
+            from lutumpy.tools.signing import Signer, seal  # most tickets stay in the house
+
+            if not isinstance(sign, Signer):
+                raise TypeError(f"sign= takes a Signer, not {type(sign).__name__}")
+            seal(dumped, sign)
         return dumped
 
     @staticmethod
-    def load(data: Mapping[str, Any]) -> CallTicket:
+    def load(data: Mapping[str, Any], *, verify: Mapping[str, bytes] | None = None) -> CallTicket:
         """The ticket of a dump.
+
+        Args:
+            data: The dump, as it was decoded from JSON.
+            verify: Keys by id. When given, a ticket that is unsigned, or signed with another key,
+                is refused.
 
         Raises:
             ValueError: it isn't one; the message names what is wrong.
+            PlanError: `unsigned`: it has no signature, or that of a key that is not known here.
+                `tampered`: it was changed after it was signed. A `ValueError` too.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"a ticket is a JSON object, not {type(data).__name__}")
+        if verify is not None or "digest" in data:
+            _check_seal(data, verify)
         values = {"late": False, "leg": 0, "resume": None, **data}
         if "timeout" in values and values["timeout"] is None:
             values["timeout"] = math.inf
@@ -115,6 +139,15 @@ class CallTicket:
             raise ValueError("the ticket has no input")
         # What a later release adds is left out.
         return CallTicket(**{name: values[name] for name in _FIELDS})
+
+
+def _check_seal(data: Mapping[str, Any], verify: Mapping[str, bytes] | None) -> None:
+    """Raise `PlanError` unless a ticket is as it was written, and by whom it should be (LR14)."""
+    from lutumpy.tools.signing import check_digest, check_signature
+
+    if verify is not None:
+        check_signature(data, verify, "ticket")
+    check_digest(data, "ticket")
 
 
 _MOST_CALLS = 100_000

@@ -389,7 +389,7 @@ def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 def without_digest(data: Any) -> Any:
     """The dump with a digest that fits its content, as anybody can make it."""
-    from lutumpy.rounds.signing import seal
+    from lutumpy.tools.signing import seal
 
     twin = {key: value for key, value in data.items() if key != "digest"}
     signature = twin.pop("signature", None)

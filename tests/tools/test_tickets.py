@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from pydantic import field_serializer, field_validator
 from lutumpy import (
     CallTicket,
     ImagePart,
+    PlanError,
+    Signer,
     TextPart,
     ToolInput,
     ToolResult,
@@ -50,6 +53,38 @@ def test_a_ticket_comes_back_and_a_missing_limit_is_null() -> None:
 def test_what_is_no_ticket_is_refused(change: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         CallTicket.load({**TICKET.dump(), **change})
+
+
+def test_a_signed_ticket_is_the_one_that_the_holder_of_the_key_wrote_LR14() -> None:
+    signer, keys = Signer("k1", b"one"), {"k1": b"one", "k2": b"two"}
+    data = TICKET.dump(sign=signer)
+    again = json.loads(json.dumps(data, sort_keys=True, indent=1))
+    assert CallTicket.load(again, verify=keys) == CallTicket.load(again) == TICKET
+    assert data.keys() - TICKET.dump().keys() == {"digest", "signature"}
+    for name in TICKET.dump():
+        changed = {**data, name: "other"}
+        with pytest.raises(PlanError, match="the ticket is not the one that the key 'k1'") as seen:
+            CallTicket.load(changed, verify=keys)
+        assert seen.value.kind == "tampered"
+        with pytest.raises(PlanError, match="the ticket was changed after it was written"):
+            CallTicket.load(changed)
+    # Somebody who has no key can make the digest, and nothing else.
+    forged = replace(TICKET, call_id="c2").dump(sign=Signer("k1", b"guessed"))
+    assert CallTicket.load(forged).call_id == "c2"
+    refused: list[tuple[Any, Any, str]] = [
+        (forged, keys, "tampered"),
+        (TICKET.dump(), keys, "unsigned"),
+        (TICKET.dump(sign=Signer("k3", b"one")), keys, "unsigned"),
+        (data, {}, "unsigned"),
+        ({**data, "signature": {**data["signature"], "more": 1}}, keys, "tampered"),
+        ({**data, "later": math.nan}, keys, "format"),
+    ]
+    for ticket, known, kind in refused:
+        with pytest.raises(PlanError, match="ticket") as seen:
+            CallTicket.load(ticket, verify=known)
+        assert seen.value.kind == kind
+    with pytest.raises(TypeError, match="sign= takes a Signer, not str"):
+        TICKET.dump(sign="k1")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["scope", "input", "tool_digest"])

@@ -1,8 +1,8 @@
-"""What tells that a plan was not changed since it was written: a digest, and a signature.
+"""What tells that a plan or a ticket was not changed since it was written: a digest, and a
+signature.
 
 The digest notices accidents; anybody can compute it. The signature proves that the holder of a key
-wrote the plan (rule P15). Both are of the plan's canonical JSON, so that a store may spell it
-otherwise.
+wrote it (rules P15, LR14). Both are of its canonical JSON, so that a store may spell it otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALGORITHM = "HMAC-SHA256"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A key that plans are signed with.
+    """A key that plans and tickets are signed with.
 
     Attributes:
         key: Its id, which the signature names. Keep ids apart, so that keys can be replaced.
@@ -51,43 +51,43 @@ class Signer:
             raise ValueError("the id and the secret of a signer can't be empty")
 
 
-def seal(plan: dict[str, Any], signer: Signer | None) -> None:
-    """Add the digest of a plan, and its signature."""
-    plan["digest"] = _digest_of(_canonical(plan))
+def seal(dump: dict[str, Any], signer: Signer | None) -> None:
+    """Add the digest of a plan or a ticket, and its signature."""
+    dump["digest"] = _digest_of(_canonical(dump))
     if signer is not None:
-        value = _sign(_canonical(plan), signer.secret)
-        plan["signature"] = {"alg": ALGORITHM, "key": signer.key, "value": value}
+        value = _sign(_canonical(dump), signer.secret)
+        dump["signature"] = {"alg": ALGORITHM, "key": signer.key, "value": value}
 
 
-def check_signature(plan: Mapping[str, Any], keys: Mapping[str, bytes]) -> None:
-    """Raise `PlanError` unless one of the keys has signed the plan as it is."""
-    signature = plan.get("signature")
+def check_signature(dump: Mapping[str, Any], keys: Mapping[str, bytes], what: str = "plan") -> None:
+    """Raise `PlanError` unless one of the keys has signed the plan, or `what` it is, as it is."""
+    signature = dump.get("signature")
     if not isinstance(signature, Mapping):
-        raise PlanError("unsigned", "the plan is not signed, and a signature is asked for")
+        raise PlanError("unsigned", f"the {what} is not signed, and a signature is asked for")
     key = signature.get("key")
     secret = keys.get(key) if isinstance(key, str) else None
     if secret is None or signature.get("alg") != ALGORITHM:
         raise PlanError(
             "unsigned",
-            f"the plan is signed with the key {safe_repr(key)} and "
+            f"the {what} is signed with the key {safe_repr(key)} and "
             f"{safe_repr(signature.get('alg'))}; known are the "
             f"keys {', '.join(map(repr, keys)) or 'none'} with {ALGORITHM}",
         )
     value = signature.get("value")
-    content = {name: plan[name] for name in plan if name != "signature"}
-    expected = _sign(_check_canonical(content), secret)
+    content = {name: dump[name] for name in dump if name != "signature"}
+    expected = _sign(_check_canonical(content, what), secret)
     # What else is in the signature is signed by nobody, so nothing else may.
     if len(signature) != 3 or not isinstance(value, str) or not _equal(value, expected):
-        raise PlanError("tampered", f"the plan is not the one that the key {key!r} has signed")
+        raise PlanError("tampered", f"the {what} is not the one that the key {key!r} has signed")
 
 
-def check_digest(plan: Mapping[str, Any]) -> None:
-    """Raise `PlanError` unless the plan has the digest of what it says."""
-    content = {name: plan[name] for name in plan if name not in ("digest", "signature")}
-    expected = _digest_of(_check_canonical(content))
-    digest = plan.get("digest")
+def check_digest(dump: Mapping[str, Any], what: str = "plan") -> None:
+    """Raise `PlanError` unless the plan, or `what` it is, has the digest of what it says."""
+    content = {name: dump[name] for name in dump if name not in ("digest", "signature")}
+    expected = _digest_of(_check_canonical(content, what))
+    digest = dump.get("digest")
     if not isinstance(digest, str) or not _equal(digest, expected):
-        raise PlanError("tampered", "the plan was changed after it was written")
+        raise PlanError("tampered", f"the {what} was changed after it was written")
 
 
 def _digest_of(canonical: bytes) -> str:
@@ -110,12 +110,12 @@ def _canonical(content: Mapping[str, Any]) -> bytes:
     return json_values.canonical(content).encode()
 
 
-def _check_canonical(content: Mapping[str, Any]) -> bytes:
+def _check_canonical(content: Mapping[str, Any], what: str) -> bytes:
     """As `_canonical`, of what a stranger wrote; `PlanError` where that is no JSON."""
     try:
         return _canonical(content)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise PlanError("format", f"the plan is not JSON: {error}; nothing was loaded") from error
+        raise PlanError("format", f"the {what} is not JSON: {error}; nothing was loaded") from error
 
 
 def to_json(data: Any) -> Any:

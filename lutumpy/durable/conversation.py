@@ -6,17 +6,10 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lutumpy import Session, TakenOverError, ToolResult
-from lutumpy.durable.late import (
-    LateReader,
-    LateStore,
-    expired_result,
-    is_late,
-    late_id,
-    store_now,
-)
+from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
 from lutumpy.durable.patience import record_patiently
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, is_answer
@@ -368,13 +361,15 @@ class OpenConversation:
         call_id = str(entry.value["call_id"])
         logger.warning("a late result of %s in %s: no such call is open", call_id, self.scope)
         unknown = [call for call in self.unresolved if call.metadata.id == call_id]
-        if not unknown or self.late is None:
+        # A store of the user's own may lack the method; the call stays unresolved then.
+        resolve_late = getattr(self.store, "resolve_late", None)
+        if not unknown or self.late is None or resolve_late is None:
             return False
         result = await self.late.outcome(unknown[0], entry)
         if result is None:
             return False
         try:
-            await cast("LateStore", self.store).resolve_late(self.scope, call_id, result.dump())
+            await resolve_late(self.scope, call_id, result.dump())
         except StoreError:  # somebody has said so before
             return False
         return True

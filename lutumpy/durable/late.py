@@ -90,7 +90,8 @@ class LateStore(Protocol):
         """Say what became of a call whose outcome was not known: its result came after all.
 
         As `resolve` for a call that happened: the model is told with the user's next message, what
-        the call gave or that it failed, and equal calls are refused until then.
+        the call gave or that it failed, and equal calls are refused until then. With a store
+        that lacks this, such a call stays unresolved until a person says what became of it.
 
         Args:
             scope: The conversation's id.

@@ -37,6 +37,7 @@ from typing import Any, Literal, TypeGuard
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
+from lutumpy.rules.schema_references import circular_references, references
 from lutumpy.rules.schema_walk import LISTS, subschemas, walk
 from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
@@ -224,7 +225,7 @@ class _Rewrite:
         self.dialect = dialect
         self.changes: list[StrictChange] = []
         self.first_property = dict(_discriminators(root))
-        self.recursive = {ref for ref in set(_refs(root)) if self.returns_to(ref)}
+        self.recursive = circular_references(root, self.resolve)
 
     def run(self) -> Schema:
         root = self.root
@@ -239,13 +240,14 @@ class _Rewrite:
         body = {key: value for key, value in root.items() if key not in ("$defs", "definitions")}
         body.setdefault("properties", {})
         out = self.rewrite(body, ())
-        waiting = [ref for ref in _refs(out) if ref != "#"]
+        waiting = [*references(out)]
         done: dict[str, Schema] = {}
         while waiting:
-            ref = waiting.pop()
-            if ref not in done:
-                done[ref] = self.rewrite(self.resolve(ref, ()), tuple(tokens(ref)))
-                waiting.extend(inner for inner in _refs(done[ref]) if inner != "#")
+            where, ref = waiting.pop()
+            if ref not in done and ref != "#":
+                path = tuple(tokens(ref))
+                done[ref] = self.rewrite(self.resolve(ref, where), path)
+                waiting += references(done[ref], path)
         for container in ("$defs", "definitions"):
             for name in root.get(container, ()):
                 ref = f"#/{container}/{escape(name)}"
@@ -278,19 +280,6 @@ class _Rewrite:
         if not _is_object(target):
             raise self.no_form(path, f"the reference {ref!r} leads nowhere")
         return target
-
-    def returns_to(self, ref: str) -> bool:
-        seen: set[str] = set()
-        waiting = [ref]
-        while waiting:
-            target = self.resolve(waiting.pop(), ())
-            for inner in _refs(target, definitions=target is not self.root):
-                if inner == ref:
-                    return True
-                if inner not in seen:
-                    seen.add(inner)
-                    waiting.append(inner)
-        return False
 
     def rewrite(self, schema: Schema, path: tuple[str, ...]) -> Schema:
         schema = self.flatten(schema, path)
@@ -458,15 +447,6 @@ class _Rewrite:
 def _types(schema: Schema) -> tuple[str, ...]:
     kind = schema.get("type", ())
     return (kind,) if isinstance(kind, str) else tuple(kind)
-
-
-def _refs(schema: Schema, *, definitions: bool = False) -> Iterator[str]:
-    """Every `$ref` in `schema`; those inside its definitions only when asked for."""
-    if isinstance(ref := schema.get("$ref"), str):
-        yield ref
-    for where, inner in subschemas(schema):
-        if definitions or where[0] not in ("$defs", "definitions"):
-            yield from _refs(inner, definitions=definitions)
 
 
 def _discriminators(schema: Schema) -> Iterator[tuple[tuple[str, ...], str]]:

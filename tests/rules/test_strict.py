@@ -46,6 +46,11 @@ class Node(BaseModel):
     children: "list[Node]" = []
 
 
+class Family(BaseModel):
+    name: str
+    parent: "Family" = Field(default=None, description="The one above.")
+
+
 def schema_of(**fields: Any) -> dict[str, Any]:
     schema: dict[str, Any] = create_model("Input", **fields).model_json_schema()
     return schema
@@ -222,6 +227,37 @@ def test_recursion_is_for_openai_only_D5() -> None:
         strict_schema(schema, ANTHROPIC_STRICT)
 
 
+@pytest.mark.parametrize("references", [1, 2, 3])
+def test_recursion_is_found_however_many_references_lead_to_it_D5(references: int) -> None:
+    held: Any = Family
+    for level in range(1, references):
+        held = create_model(f"Level{level}", held=(held, Field(description="Held.")))
+    schema = schema_of(held=(held, ...))
+
+    strict = strict_schema(schema, OPENAI_STRICT)
+    assert strict["$defs"]["Family"]["properties"]["parent"] == {
+        "anyOf": [{"$ref": "#/$defs/Family"}, {"type": "null"}],
+        "description": "The one above.",
+    }
+    with pytest.raises(DeclarationError, match=r"/\$defs/Family: the definition refers to itself"):
+        strict_schema(schema, ANTHROPIC_STRICT)
+
+
+@BOTH
+def test_recursion_of_a_definition_that_nothing_uses_is_none_D5(dialect: Dialect) -> None:
+    definitions = {**schema_of(f=(Family, ...))["$defs"], "Unused": {"$ref": "#/$defs/Family"}}
+    schema = by_hand({"type": "string"}, **{"$defs": definitions})
+    assert "$defs" not in strict_schema(schema, dialect)
+
+
+@BOTH
+def test_a_reference_that_leads_nowhere_is_refused_where_it_stands_D5(dialect: Dialect) -> None:
+    definitions = {"A": by_hand({"$ref": "#/$defs/B"}), "B": by_hand({"$ref": "#/$defs/C"})}
+    schema = by_hand({"$ref": "#/$defs/A"}, **{"$defs": definitions})
+    with pytest.raises(DeclarationError, match=r"at /\$defs/B/properties/f: .*leads nowhere"):
+        strict_schema(schema, dialect)
+
+
 @BOTH
 def test_a_tuple_of_one_type_is_an_array_D5(dialect: Dialect) -> None:
     pair = strict_schema(schema_of(p=(tuple[float, float], ...)), dialect)["properties"]["p"]
@@ -359,10 +395,10 @@ def by_hand(field: Any, required: bool = True, **more: Any) -> dict[str, Any]:
         ({"type": "object"}, "/properties/f", "the object takes properties that are not named"),
         (
             {"$ref": "#/other/S"},
-            "/",
+            "/properties/f",
             "the reference '#/other/S' is not to a definition of this schema",
         ),
-        ({"$ref": "#/$defs/T"}, "/", "the reference '#/$defs/T' leads nowhere"),
+        ({"$ref": "#/$defs/T"}, "/properties/f", "the reference '#/$defs/T' leads nowhere"),
     ],
     ids=str,
 )

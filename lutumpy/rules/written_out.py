@@ -27,6 +27,7 @@ from typing import Any
 
 from lutumpy.plain.pointer import tokens
 from lutumpy.rules.problem import is_array, is_object, items, mapping
+from lutumpy.rules.schema_references import referring_parts
 from lutumpy.rules.schema_walk import LISTS, resolve, walk
 
 __all__ = ["written_out"]
@@ -72,7 +73,10 @@ def _definitions_for(written: Mapping[str, Any], schema: Mapping[str, Any]) -> d
     needed: dict[str, dict[str, Any]] = {}
     waiting = [*_references_in(written)]
     while waiting:
-        steps = tokens(waiting.pop())
+        reference = waiting.pop()
+        if resolve(schema, reference) is None:  # by an address or an anchor, which any may have
+            return {key: schema[key] for key in _DEFINITIONS if key in schema}
+        steps = tokens(reference)
         if len(steps) < 2 or steps[0] not in _DEFINITIONS:
             continue
         named, definitions = needed.setdefault(steps[0], {}), mapping(schema.get(steps[0])) or {}
@@ -83,9 +87,8 @@ def _definitions_for(written: Mapping[str, Any], schema: Mapping[str, Any]) -> d
 
 
 def _references_in(schema: Any) -> Iterator[str]:
-    for _, _, node in walk(schema):
-        if is_object(node) and isinstance(reference := node.get("$ref"), str):
-            yield reference
+    for _, part in referring_parts(schema):
+        yield part["$ref"]
 
 
 def _is_lost(node: Any) -> bool:

@@ -36,13 +36,12 @@ from typing import Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from lutumpy.plain.preview import shorten
+from lutumpy.rules.schema_references import NAMED_SCHEMAS, PLAIN_VALUES
 from lutumpy.tools.argument_report import MESSAGE_LENGTH, Path, show_value
 from lutumpy.tools.metaschemas import metaschema_registry, with_known_draft
 from lutumpy.tools.pattern_size import count_characters, largest_pattern
 from lutumpy.tools.schema_size import (
     METASCHEMAS,
-    NAMED_SCHEMAS,
-    PLAIN_VALUES,
     SchemaSize,
     measure_schema,
 )

@@ -19,15 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote
 
 from lutumpy.plain.preview import shorten
+from lutumpy.rules.schema_references import NAMED_SCHEMAS, PLAIN_VALUES, read_address
 from lutumpy.rules.schema_walk import resolve
 
 __all__ = [
     "METASCHEMAS",
-    "NAMED_SCHEMAS",
-    "PLAIN_VALUES",
     "SchemaSize",
     "SchemaTargets",
     "check_weight",
@@ -36,18 +35,6 @@ __all__ = [
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
-# Keywords that hold values which are no schemas, and those that hold schemas by their names.
-PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
-NAMED_SCHEMAS = frozenset(
-    {
-        "properties",
-        "patternProperties",
-        "$defs",
-        "definitions",
-        "dependentSchemas",
-        "dependencies",
-    }
-)
 METASCHEMAS = "json-schema.org/"
 """In the address of every metaschema."""
 
@@ -240,7 +227,7 @@ class SchemaTargets:
         name = node.get("id" if is_draft_4 else "$id")
         # Up to draft 7 nothing counts beside a reference.
         if isinstance(name, str) and not (is_old and "$ref" in node):
-            base = _join(base, name)
+            base = read_address(base, name)
             fragment = name.partition("#")[2]
             if not fragment:
                 self._resources.setdefault(base, node)
@@ -305,7 +292,7 @@ class SchemaTargets:
 
     def _find(self, node: Any, reference: str) -> Any:
         base = self._bases.get(id(node), "")
-        uri, fragment = _join(base, reference), ""
+        uri, fragment = read_address(base, reference), ""
         if "#" in reference:
             fragment = unquote(reference.partition("#")[2])
         resource = self._resources.get(uri)
@@ -326,13 +313,3 @@ def _explain_lost(reference: str) -> str:
         f"its schema refers to another document, {shown}; references must stay inside of it, and "
         "nothing was fetched"
     )
-
-
-def _join(base: str, reference: str) -> str:
-    """A reference resolved against a base URI, without its fragment."""
-    if reference.startswith("#"):
-        return base
-    try:
-        return urldefrag(urljoin(base, reference))[0]
-    except ValueError:  # such as an address with half of a bracket
-        return reference.partition("#")[0]

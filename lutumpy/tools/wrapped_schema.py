@@ -7,22 +7,25 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from lutumpy.rules.schema_walk import walk
+from lutumpy.rules.schema_references import read_address, referring_parts
 
 __all__ = ["wrap_schema"]
 
 _STAY_AT_ROOT = ("$schema", "$defs", "definitions")
-_TO_PARTS = re.compile(r"#(/(?!\$defs/|%24defs/|definitions/).*)?")
+_PART = re.compile(r"(/(?!\$defs/|%24defs/|definitions/).*)?")
 
 
 def wrap_schema(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     """An object's schema whose one property, of this name, has this schema.
 
-    Definitions stay at the root, so that references to them hold; other references into the
-    document lead to where its parts are now.
+    Definitions stay at the root, so that references to them hold, and so does its address; other
+    references into the document lead to where its parts are now.
     """
     root = {key: document[key] for key in _STAY_AT_ROOT if key in document}
     inner = {key: value for key, value in document.items() if key not in (*_STAY_AT_ROOT, "$id")}
+    address = read_address("", str(document.get("$id", "")))
+    if address:
+        root["$id"] = address
     wrapped = {
         "type": "object",
         "properties": {name: inner},
@@ -32,17 +35,15 @@ def wrap_schema(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
     if "$ref" not in repr(document):
         return wrapped
-    own_uri = str(document.get("$id", "")).partition("#")[0]
     wrapped = deepcopy(wrapped)
-    for _, _, node in walk(wrapped):
-        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            node["$ref"] = _move_reference(node["$ref"], own_uri, name)
+    for base, part in referring_parts(wrapped):
+        if isinstance(part, dict) and read_address(base, part["$ref"]) == address:
+            fragment = _move_fragment(part["$ref"].partition("#")[2], name)
+            # Inside a part with an address of its own, `#` alone would name that part.
+            part["$ref"] = f"#{fragment}" if base == address else f"{address}#{fragment}"
     return wrapped
 
 
-def _move_reference(reference: str, own_uri: str, name: str) -> str:
-    if own_uri and reference.startswith(f"{own_uri}#"):
-        reference = reference.removeprefix(own_uri)
-    if _TO_PARTS.fullmatch(reference):
-        return f"#/properties/{name}{reference[1:]}"
-    return reference
+def _move_fragment(fragment: str, name: str) -> str:
+    """The end of a reference into the document: what isn't a definition is under the property."""
+    return f"/properties/{name}{fragment}" if _PART.fullmatch(fragment) else fragment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -143,6 +144,99 @@ def test_a_reference_by_the_own_address_leads_to_where_its_part_is_sent_D6() -> 
     assert first["properties"]["n"] == {"$ref": "#/$defs/n"}
     assert second["properties"]["r"] == {"$ref": "#/properties/input"}
     assert parse(declared, '{"input": {"r": {"n": 1}}}').arguments == {"r": {"n": 1}}
+
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+NUMBER = {"$ref": "#/properties/n"}
+
+
+@pytest.mark.parametrize(
+    ("draft", "holder", "fits", "does_not"),
+    [
+        (DRAFT_7, {"items": [NUMBER]}, [1], ["x"]),
+        (DRAFT_7, {"items": [{}], "additionalItems": NUMBER}, [0, 1], [0, "x"]),
+        (
+            DRAFT_7,
+            {"dependencies": {"a": {"properties": {"b": NUMBER}}}},
+            {"a": 0, "b": 1},
+            {"a": 0, "b": "x"},
+        ),
+        (None, {"prefixItems": [{}], "unevaluatedItems": NUMBER}, [0, 1], [0, "x"]),
+        (None, {"unevaluatedProperties": NUMBER}, {"a": 1}, {"a": "x"}),
+        (None, {"properties": {"const": NUMBER}}, {"const": 1}, {"const": "x"}),
+    ],
+    ids=["items", "additionalItems", "dependencies", "unevaluatedItems", "more", "properties"],
+)
+def test_references_lead_to_the_moved_parts_wherever_they_stand_D6(
+    draft: str | None, holder: dict[str, Any], fits: Any, does_not: Any
+) -> None:
+    schema = {
+        "properties": {"n": {"type": "integer"}, "held": holder},
+        "anyOf": [{"required": ["held"]}],
+        **({} if draft is None else {"$schema": draft}),
+    }
+    sent = DynamicTool("t", "", schema).definition.input_schema
+    read = DynamicTool("sent", "", sent)  # refuses a reference that leads nowhere
+    assert parse(read, json.dumps({"input": {"held": fits}})).arguments["input"] == {"held": fits}
+    assert refusal(read, json.dumps({"input": {"held": does_not}}))
+
+
+def test_a_value_that_looks_like_a_reference_stays_as_it_is_D6() -> None:
+    looks = {"$ref": "#/properties/n"}
+    schema = {
+        "properties": {"n": {"$ref": "#/$defs/n"}, "v": {"const": looks, "default": looks}},
+        "anyOf": [{"required": ["v"]}],
+        "$defs": {"n": {"type": "integer"}},
+    }
+    sent = DynamicTool("t", "", schema).definition.input_schema
+    assert sent["properties"]["input"]["properties"] == schema["properties"]
+
+
+def test_references_are_read_against_the_address_of_the_part_around_them_D6() -> None:
+    held = {
+        "$id": "held.json",
+        "type": "object",
+        "properties": {
+            "again": {"$ref": "#"},
+            "count": {"$ref": "#/$defs/count"},
+            "whole": {"$ref": "root.json"},
+            "name": {"$ref": "https://example.org/root.json#/properties/name"},
+        },
+        "$defs": {"count": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    schema = {
+        "$id": "https://example.org/root.json",
+        "properties": {
+            "held": held,
+            "name": {"type": "string"},
+            "whole": {"$ref": "https://example.org/root.json"},
+            "near": {"$ref": "root.json#/$defs/near"},
+        },
+        "$defs": {"near": {"type": "boolean"}},
+        "anyOf": [{"additionalProperties": True}],
+        "additionalProperties": False,
+    }
+    sent = DynamicTool("t", "", schema).definition.input_schema
+    moved = sent["properties"]["input"]["properties"]
+    assert moved["whole"] == {"$ref": "#/properties/input"}
+    assert moved["near"] == {"$ref": "#/$defs/near"}
+    assert moved["held"]["properties"]["again"] == {"$ref": "#"}
+    read = DynamicTool("sent", "", sent)
+    fits = {
+        "near": True,
+        "whole": {"name": "x"},
+        "held": {"again": {"count": 1}, "whole": {"near": False}, "name": "x"},
+    }
+    assert parse(read, json.dumps({"input": fits})).arguments == {"input": fits}
+    for wrong in (
+        {"near": 1},
+        {"whole": {"near": 1}},
+        {"held": {"again": {"near": True}}},
+        {"held": {"whole": {"count": 1}}},
+        {"held": {"name": 1}},
+    ):
+        assert refusal(read, json.dumps({"input": wrong}))
 
 
 # --- edits of large values, and where nothing is edited -----------------------------------------

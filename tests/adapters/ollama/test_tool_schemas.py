@@ -281,6 +281,35 @@ def test_only_definitions_that_are_still_named_stay() -> None:
     assert written["properties"]["leaf"] == {"type": "string"}
 
 
+@pytest.mark.parametrize(
+    "holder",
+    [
+        {"items": [{"$ref": "#/$defs/kept"}]},
+        {"items": [{}], "additionalItems": {"$ref": "#/$defs/kept"}},
+        {"dependencies": {"x": {"$ref": "#/$defs/kept"}}},
+        {"unevaluatedItems": {"$ref": "#/$defs/kept"}},
+        {"unevaluatedProperties": {"$ref": "#/$defs/kept"}},
+        {"items": {"$ref": "#/%24defs/kept"}},
+        {"items": {"$ref": "#named"}},
+        {"items": {"$ref": "https://example.org/kept"}},
+    ],
+    ids=str,
+)
+def test_definitions_stay_wherever_they_are_named(holder: dict[str, Any]) -> None:
+    kept = {
+        "$id": "https://example.org/kept",
+        "$anchor": "named",
+        "properties": {"n": {"$ref": "#/$defs/inner"}},
+        "$defs": {"inner": {"type": "integer"}},
+    }
+    schema = {
+        "type": "object",
+        "properties": {"first": {"const": 1}, "held": holder},
+        "$defs": {"kept": kept},
+    }
+    assert written_out(schema)["$defs"] == {"kept": kept}
+
+
 def test_a_reference_to_the_whole_schema_is_written_out_once() -> None:
     properties = {"next": {"$ref": "#"}, "value": {"const": 1}}
     written = written_out({"type": "object", "properties": properties, "$defs": {"x": {}}})

@@ -15,16 +15,20 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from lutumpy.plain.pointer import tokens
-from lutumpy.rules.problem import is_array, is_object
-from lutumpy.rules.schema_walk import Path, subschemas
+from lutumpy.rules.problem import is_array, is_object, mapping
+from lutumpy.rules.schema_walk import Path, resolve, subschemas
 
 __all__ = [
     "NAMED_SCHEMAS",
     "PLAIN_VALUES",
     "circular_references",
+    "definitions_for",
+    "inline_root",
+    "join_schemas",
     "read_address",
     "references",
     "referring_parts",
+    "without_definitions",
 ]
 
 # Keywords of all drafts that hold values which are no schemas, and those that hold schemas by their
@@ -40,6 +44,15 @@ NAMED_SCHEMAS = frozenset(
         "dependencies",
     }
 )
+_DEFINITIONS = ("$defs", "definitions")
+# What may be said beside a reference without restricting what it names.
+_NOTES = frozenset(("description", "title", "default", "examples", "deprecated"))
+# What one of these restricts depends on the others in the very same schema.
+_TOGETHER = frozenset(
+    "properties patternProperties additionalProperties unevaluatedProperties "
+    "prefixItems items additionalItems unevaluatedItems contains minContains maxContains "
+    "if then else".split()
+)
 
 
 def references(schema: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -51,7 +64,7 @@ def references(schema: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Pat
     if isinstance(reference := schema.get("$ref"), str):
         yield path, reference
     for where, inner in subschemas(schema):
-        if where[0] not in ("$defs", "definitions"):
+        if where[0] not in _DEFINITIONS:
             yield from references(inner, (*path, *where))
 
 
@@ -88,9 +101,11 @@ def _returns_to(reference: str, leads_to: Mapping[str, set[str]]) -> bool:
     return reference in seen
 
 
-def referring_parts(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every part of a schema that has a `$ref`, wherever it stands, with the address that the
-    reference is read against: that of the nearest `$id` around it, or nothing.
+def referring_parts(schema: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Every part of a schema that refers to another one, wherever it stands.
+
+    With it come the keyword of its reference, and the address that this is read against: that of
+    the nearest `$id` around it, or nothing.
 
     It doesn't recurse: a hostile schema may be nested deeper than the interpreter's stack.
     """
@@ -105,8 +120,9 @@ def referring_parts(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not has_names:
             if isinstance(own := node.get("$id"), str):
                 address = read_address(address, own)
-            if isinstance(node.get("$ref"), str):
-                yield address, node
+            for keyword in ("$ref", "$dynamicRef"):
+                if isinstance(node.get(keyword), str):
+                    yield address, keyword, node
         stack += [
             (inner, address, key in NAMED_SCHEMAS and not has_names)
             for key, inner in node.items()
@@ -122,3 +138,70 @@ def read_address(base: str, reference: str) -> str:
         return urldefrag(urljoin(base, reference))[0]
     except ValueError:  # such as an address with half of a bracket
         return reference.partition("#")[0]
+
+
+def inline_root(document: dict[str, Any]) -> dict[str, Any]:
+    """A schema with what a reference at its root names in the place of the reference.
+
+    The reference stays where that would say something else, or leads by an address or an anchor.
+    Definitions that nothing names any more are left out.
+    """
+    root = document
+    followed: set[str] = set()
+    while isinstance(reference := root.get("$ref"), str) and reference not in followed:
+        followed.add(reference)
+        named = resolve(document, reference)
+        # References in a schema with an address of its own are read against that.
+        if not is_object(named) or "$id" in named:
+            break
+        joined = join_schemas(named, root, "$ref")
+        if joined is None:
+            break
+        root = joined
+    if root is document:
+        return document
+    return {**without_definitions(root), **definitions_for(without_definitions(root), document)}
+
+
+def without_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema without the definitions at its root."""
+    return {key: value for key, value in schema.items() if key not in _DEFINITIONS}
+
+
+def definitions_for(part: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions of a document that the references in a part lead to, directly or not."""
+    needed: dict[str, dict[str, Any]] = {}
+    waiting = [one[keyword] for _, keyword, one in referring_parts(part)]
+    while waiting:
+        reference = waiting.pop()
+        if resolve(document, reference) is None:  # by an address or an anchor: any may have it
+            return {key: document[key] for key in _DEFINITIONS if key in document}
+        steps = tokens(reference)
+        if len(steps) < 2 or steps[0] not in _DEFINITIONS:
+            continue
+        named = needed.setdefault(steps[0], {})
+        definitions = mapping(document.get(steps[0])) or {}
+        if steps[1] in definitions and steps[1] not in named:
+            named[steps[1]] = definitions[steps[1]]
+            inner = referring_parts(definitions[steps[1]])
+            waiting += [one[keyword] for _, keyword, one in inner]
+    return {key: named for key, named in needed.items() if named}
+
+
+def join_schemas(
+    schema: Mapping[str, Any], holder: Mapping[str, Any], key: str
+) -> dict[str, Any] | None:
+    """A schema with what its holder says beside it; `None` where that would say something else.
+
+    Args:
+        schema: What is under `key` of the holder, or what that names.
+        holder: The schema that refers to it.
+        key: By which keyword.
+    """
+    beside = {name: value for name, value in holder.items() if name != key}
+    for name in beside.keys() & schema.keys():
+        if name not in _NOTES and schema[name] != beside[name]:
+            return None
+    if not (_TOGETHER.isdisjoint(beside) or _TOGETHER.isdisjoint(schema)):
+        return None
+    return {**schema, **beside}

@@ -22,25 +22,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.plain.pointer import tokens
-from lutumpy.rules.problem import is_array, is_object, items, mapping
-from lutumpy.rules.schema_references import referring_parts
+from lutumpy.rules.problem import is_array, is_object, items
+from lutumpy.rules.schema_references import definitions_for, join_schemas, without_definitions
 from lutumpy.rules.schema_walk import LISTS, resolve, walk
 
 __all__ = ["written_out"]
 
 _REWRITTEN = frozenset(("$ref", "oneOf", "const", "allOf"))
-_DEFINITIONS = ("$defs", "definitions")
-# What may be said beside a reference without restricting what it names.
-_NOTES = frozenset(("description", "title", "default", "examples", "deprecated"))
-# What one of these restricts depends on the others in the very same schema.
-_TOGETHER = frozenset(
-    "properties patternProperties additionalProperties unevaluatedProperties "
-    "prefixItems items unevaluatedItems contains minContains maxContains if then else".split()
-)
 _MOST_LEVELS = 60
 """How deep schemas are rewritten, references followed; Python itself has room for some 300."""
 _MOST_REFERENCES = 500
@@ -60,35 +51,8 @@ def written_out(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if not any(_is_lost(node) for _, _, node in walk(schema)):
         return schema
-    written = _Writer(schema).write(_without_definitions(schema))
-    return {**written, **_definitions_for(written, schema)}
-
-
-def _without_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key not in _DEFINITIONS}
-
-
-def _definitions_for(written: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions of a schema that the references left in it lead to, directly or not."""
-    needed: dict[str, dict[str, Any]] = {}
-    waiting = [*_references_in(written)]
-    while waiting:
-        reference = waiting.pop()
-        if resolve(schema, reference) is None:  # by an address or an anchor, which any may have
-            return {key: schema[key] for key in _DEFINITIONS if key in schema}
-        steps = tokens(reference)
-        if len(steps) < 2 or steps[0] not in _DEFINITIONS:
-            continue
-        named, definitions = needed.setdefault(steps[0], {}), mapping(schema.get(steps[0])) or {}
-        if steps[1] in definitions and steps[1] not in named:
-            named[steps[1]] = definitions[steps[1]]
-            waiting += _references_in(definitions[steps[1]])
-    return {key: named for key, named in needed.items() if named}
-
-
-def _references_in(schema: Any) -> Iterator[str]:
-    for _, part in referring_parts(schema):
-        yield part["$ref"]
+    written = _Writer(schema).write(without_definitions(schema))
+    return {**written, **definitions_for(written, schema)}
 
 
 def _is_lost(node: Any) -> bool:
@@ -120,15 +84,15 @@ class _Writer:
             if not is_object(target):
                 return dict(schema)
             if target is self._root:
-                target = _without_definitions(target)
-            joined = _join(target, schema, "$ref")
+                target = without_definitions(target)
+            joined = join_schemas(target, schema, "$ref")
             if joined is None or reference in within or not self._references_left:
                 return {"type": target["type"], **schema} if "type" in target else dict(schema)
             self._references_left -= 1
             return self.write(joined, level + 1, (*within, reference))
         parts = items(schema.get("allOf"))
         if len(parts) == 1 and is_object(parts[0]):
-            joined = _join(parts[0], schema, "allOf")
+            joined = join_schemas(parts[0], schema, "allOf")
             if joined is not None:
                 return self.write(joined, level + 1, within)
         written = {
@@ -155,19 +119,3 @@ class _Writer:
         if is_object(schema):
             return self.write(schema, level, within)
         return {} if schema is True else schema
-
-
-def _join(schema: Mapping[str, Any], holder: Mapping[str, Any], key: str) -> dict[str, Any] | None:
-    """A schema with what its holder says beside it; `None` where that would say something else.
-
-    Args:
-        schema: What is under `key` of the holder, or what that names.
-        holder: The schema that refers to it.
-        key: By which keyword.
-    """
-    beside = {name: value for name, value in holder.items() if name != key}
-    if not _NOTES.issuperset(beside.keys() & schema.keys()):
-        return None
-    if not (_TOGETHER.isdisjoint(beside) or _TOGETHER.isdisjoint(schema)):
-        return None
-    return {**schema, **beside}

@@ -5,6 +5,8 @@
 #   the declared schema                    what is sent
 #   -------------------------------------  ----------------------------------------------------
 #   an object                              as declared; `type` and `properties` are filled in
+#   has a `$ref` at its root               what it names, with what is beside the reference; the
+#                                          lines of this table hold for that
 #   has `anyOf`, `oneOf`, `allOf` at its   an object whose one property `input` holds it (D6);
 #   root                                   definitions stay at the root, references lead there
 #   anything else                          refused
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.signatures import signature_of
+from lutumpy.rules.schema_references import inline_root
 from lutumpy.tools.definition import (
     DEFAULT_MAX_RETRIES,
     DEFAULT_TIMEOUT,
@@ -229,15 +232,16 @@ def _read_schema(name: str, what: str, schema: Any) -> JsonSchema:
 
 def _schema_to_send(name: str, document: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The schema that providers see, and whether the declared one is wrapped in it."""
+    document = inline_root(document)
     kind = document.get("type", "object")
-    if kind != "object":
+    if kind not in ("object", ["object"]):
         raise DeclarationError(
             f"tool {name!r} can't be declared: its schema is of the type {kind!r}, and the "
             "arguments of a call are always an object"
         )
     if any(key in document for key in _UNIONS):
         return wrap_schema(document, "input"), True
-    if "type" in document and "properties" in document:
+    if document.get("type") == "object" and "properties" in document:
         return document, False
     return {**document, "type": "object", "properties": document.get("properties", {})}, False
 

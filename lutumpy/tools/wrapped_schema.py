@@ -33,14 +33,14 @@ def wrap_schema(document: Mapping[str, Any], name: str) -> dict[str, Any]:
         "additionalProperties": False,
         **root,
     }
-    if "$ref" not in repr(document):
+    if not any(referring_parts(document)):
         return wrapped
     wrapped = deepcopy(wrapped)
-    for base, part in referring_parts(wrapped):
-        if isinstance(part, dict) and read_address(base, part["$ref"]) == address:
-            fragment = _move_fragment(part["$ref"].partition("#")[2], name)
+    for base, keyword, part in referring_parts(wrapped):
+        if isinstance(part, dict) and read_address(base, part[keyword]) == address:
+            fragment = _move_fragment(part[keyword].partition("#")[2], name)
             # Inside a part with an address of its own, `#` alone would name that part.
-            part["$ref"] = f"#{fragment}" if base == address else f"{address}#{fragment}"
+            part[keyword] = f"#{fragment}" if base == address else f"{address}#{fragment}"
     return wrapped
 
 

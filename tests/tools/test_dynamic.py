@@ -60,6 +60,61 @@ def test_the_schema_is_sent_as_given_with_type_and_properties_filled_in_Y1() -> 
     assert given == {"$schema": draft, "required": ["a"]}
 
 
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "boss": {"$ref": "#/definitions/person"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("beside", [{}, {"type": "object"}, {"title": "A person."}], ids=str)
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_a_reference_at_the_root_names_is_sent_as_the_root_Y1(
+    steps: int, beside: dict[str, Any]
+) -> None:
+    definitions = {"person": PERSON, "named": {"$ref": "#/definitions/person"}}
+    name = "person" if steps == 1 else "named"
+    given = {"$ref": f"#/definitions/{name}", "definitions": definitions, **beside}
+    declared = DynamicTool("t", "", given)
+    kept = {"definitions": {"person": PERSON}}  # it holds itself
+    assert declared.definition.input_schema == {**PERSON, **kept, **beside}
+    assert declared.schema == given
+    assert parse(declared, '{"name": "x", "boss": {"name": "y"}}').arguments["name"] == "x"
+    assert refusal(declared, "{}") == "name: Field required"
+    union = {"anyOf": [{"$ref": "#/definitions/person"}]}
+    given = {"$ref": "#/definitions/union", "definitions": {**definitions, "union": union}}
+    sent = DynamicTool("t", "", given).definition.input_schema
+    assert sent["properties"] == {"input": union}
+    assert sent["definitions"] == {"person": PERSON}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"$ref": "#", "properties": {"a": {}}},
+        {"$ref": "#/$defs/closed", "properties": {"a": {}}},
+        {"$ref": "#/$defs/closed", "required": ["a"], "minProperties": 1},
+        {"$ref": "#/$defs/elsewhere"},
+    ],
+    ids=str,
+)
+def test_a_reference_at_the_root_stays_where_its_place_would_change_it_Y1(
+    given: dict[str, Any],
+) -> None:
+    closed = {"properties": {"b": {}}, "required": ["b"], "additionalProperties": False}
+    elsewhere = {"$id": "https://example.org/x", "properties": {"b": {"$ref": "#/$defs/n"}}}
+    elsewhere["$defs"] = {"n": {"type": "integer"}}
+    given["$defs"] = {"closed": closed, "elsewhere": elsewhere}
+    sent = DynamicTool("t", "", given).definition.input_schema
+    assert sent == {"properties": {}, **given, "type": "object"}
+
+
+def test_the_type_of_the_root_may_be_a_list_of_one_Y1() -> None:
+    sent = DynamicTool("t", "", {"type": ["object"], "properties": {"a": {}}})
+    assert sent.definition.input_schema == {"type": "object", "properties": {"a": {}}}
+
+
 def test_what_the_user_changes_afterwards_changes_no_tool() -> None:
     given: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
     declared = DynamicTool("t", "", given)
@@ -73,6 +128,11 @@ def test_what_the_user_changes_afterwards_changes_no_tool() -> None:
     [
         ({"type": "array"}, "always an object"),
         ({"type": ["object", "null"]}, "always an object"),
+        ({"$ref": "#/$defs/s", "$defs": {"s": {"type": "string"}}}, "type 'string'"),
+        (
+            {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/s"}, "s": {"type": "array"}}},
+            "type 'array'",
+        ),
         ({"type": "objekt"}, "its schema is broken"),
         ({"properties": {"a": {"minLength": "x"}}}, "minLength"),
         ({"properties": {"a": {"$ref": "#/$defs/nope"}}}, "nope"),

@@ -266,6 +266,15 @@ def test_what_is_written_takes_what_the_schema_takes(
     assert jsonschema.Draft202012Validator(shown).is_valid(value) == expected
 
 
+def test_the_fields_of_what_a_reference_at_the_root_names_are_shown() -> None:
+    place = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    typed = {"$ref": "#/$defs/place", "type": "object"}
+    for root in ({"$ref": "#/$defs/place"}, typed, {"$ref": "#/$defs/again"}):
+        definitions = {"place": place, "again": {"$ref": "#/$defs/place"}}
+        (parameters,) = parameters_of({**root, "$defs": definitions})
+        assert shown_to_the_model(parameters) == place
+
+
 def test_only_definitions_that_are_still_named_stay() -> None:
     schema = {
         "type": "object",
@@ -291,6 +300,7 @@ def test_only_definitions_that_are_still_named_stay() -> None:
         {"unevaluatedProperties": {"$ref": "#/$defs/kept"}},
         {"items": {"$ref": "#/%24defs/kept"}},
         {"items": {"$ref": "#named"}},
+        {"items": {"$dynamicRef": "#named"}},
         {"items": {"$ref": "https://example.org/kept"}},
     ],
     ids=str,

@@ -62,6 +62,19 @@ class SchemaParts:
             raise answer
         return answer
 
+    def hidden_in_branches(self, schema: Mapping[str, Any]) -> frozenset[str]:
+        """The properties that don't go in this direction in any of the branches of a union.
+
+        Raises:
+            UnusableError: As `hidden_names`.
+        """
+        found: frozenset[str] = frozenset()
+        for word in ("oneOf", "anyOf"):
+            branches = list_items(schema.get(word))
+            if branches and all(isinstance(branch, Mapping) for branch in branches):
+                found |= frozenset.intersection(*map(self.hidden_names, branches))
+        return found
+
     def _find_hidden(self, schema: Mapping[str, Any]) -> frozenset[str] | UnusableError:
         found: set[str] = set()
         most = self.steps + _MOST_STEPS

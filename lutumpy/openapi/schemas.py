@@ -9,7 +9,8 @@
 #   authors of such documents mean it. It accepts null in every place.
 # - A property that is read-only is left out of what the model writes, and out of `required`. That
 #   list may be in another part of an `allOf` than the property, so the names go down to all the
-#   parts (`Place.left_out`).
+#   parts (`Place.left_out`). A condition (`not`, `if`) that doesn't ask for them any more would
+#   hold for more values than it did, so it stays as it is written (`Place.is_condition`).
 # - `closed` adds `additionalProperties: false` where the document doesn't decide. In a part of an
 #   `allOf` it would forbid the properties of the other parts, so a part stays open
 #   (`Place.is_part`), and the whole gets `unevaluatedProperties: false`.
@@ -39,7 +40,8 @@ __all__ = ["SchemaConverter"]
 
 _MAPS = ("properties", "patternProperties")
 _UNIONS = ("allOf", "anyOf", "oneOf")
-_PARTS = ("not", "if", "then", "else")
+_CONDITIONS = ("not", "if")
+_PARTS = (*_CONDITIONS, "then", "else")
 _SINGLES = (
     "additionalItems",
     "additionalProperties",
@@ -103,13 +105,17 @@ class Place(NamedTuple):
     Attributes:
         is_part: Whether other schemas describe the same value, so that it can't be closed.
         left_out: Properties that the model isn't asked for.
+        is_condition: Whether it says when something holds, and not what is wanted: nothing is left
+            out of it or added to it.
     """
 
     is_part: bool = False
     left_out: frozenset[str] = frozenset()
+    is_condition: bool = False
 
 
 _WHOLE = Place()
+_CONDITION = Place(is_part=True, is_condition=True)
 
 
 class _Definition(NamedTuple):
@@ -201,7 +207,8 @@ class SchemaConverter:
         self._document.find(reference)  # it leads somewhere
         # What it leaves out by itself needs no saying; so most definitions have one place.
         hidden = self._parts.hidden_names({"$ref": reference})
-        place = Place(place.is_part and self._closed, place.left_out - hidden)
+        is_part = place.is_part and self._closed
+        place = place._replace(is_part=is_part, left_out=place.left_out - hidden)
         name = _name_definition(reference, place)
         known = self._sources.setdefault(name, (reference, place))
         if known != (reference, place):
@@ -219,8 +226,9 @@ class SchemaConverter:
         self._check_words(schema)
         if self._document.is_3_0 and "$ref" in schema:
             schema = {key: schema[key] for key in schema if key in _BESIDE_REFERENCES}
-        left_out = place.left_out | self._parts.hidden_names(schema)
-        place = Place(place.is_part, left_out)
+        if not place.is_condition:
+            hidden = self._parts.hidden_names(schema) | self._parts.hidden_in_branches(schema)
+            place = place._replace(left_out=place.left_out | hidden)
         converted: dict[str, Any] = {}
         for key, value in schema.items():
             if key not in _DROPPED and not str(key).startswith("x-"):
@@ -228,7 +236,7 @@ class SchemaConverter:
         if "example" in schema and "examples" not in converted:
             converted["examples"] = [_copy_value(schema["example"])]
         _convert_exclusive_limits(converted)
-        self._mark_branches(converted, schema)
+        self._mark_branches(converted, schema, place)
         if self._closed and not place.is_part:
             self._close(converted, schema)
         if self._document.is_3_0 and schema.get("nullable") is True:
@@ -252,7 +260,8 @@ class SchemaConverter:
         place: Place,
         references: set[str],
     ) -> None:
-        part = Place(True, place.left_out)
+        part = _CONDITION if key in _CONDITIONS else place._replace(is_part=True)
+        whole = _CONDITION if place.is_condition else _WHOLE
         if key == "$ref":
             converted[key] = self._refer(value, _place_below(key, schema, place), references)
         elif key == "required":
@@ -262,10 +271,14 @@ class SchemaConverter:
                 converted[key] = names
         elif key in _MAPS and isinstance(value, Mapping):
             converted[key] = {
-                str(name): self._convert(inner, _WHOLE, references)
+                str(name): self._convert(inner, whole, references)
                 for name, inner in value.items()
                 if key != "properties" or name not in place.left_out
             }
+        elif key == "dependentRequired" and isinstance(value, Mapping):
+            needed = _without_names(value, place.left_out)
+            if needed:
+                converted[key] = needed
         elif key == "dependentSchemas" and isinstance(value, Mapping):
             converted[key] = {
                 str(name): self._convert(inner, part, references) for name, inner in value.items()
@@ -274,29 +287,35 @@ class SchemaConverter:
             below = _place_below(key, schema, place)
             converted[key] = [self._convert(inner, below, references) for inner in value]
         elif key == "prefixItems" and _is_list(value):
-            converted[key] = [self._convert(inner, _WHOLE, references) for inner in value]
+            converted[key] = [self._convert(inner, whole, references) for inner in value]
         elif key in _PARTS:
             converted[key] = self._convert(value, part, references)
         elif key in _SINGLES and isinstance(value, Mapping):
-            converted[key] = self._convert(value, _WHOLE, references)
+            converted[key] = self._convert(value, whole, references)
         elif key != "examples" or _is_list(value):  # a map of examples is a mistake
             converted[key] = _copy_value(value)
 
     # --- unions and closed objects --------------------------------------------------------------
 
-    def _mark_branches(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-        """Make the branches of a union say which names of its discriminator are theirs."""
+    def _mark_branches(
+        self, converted: dict[str, Any], schema: Mapping[str, Any], place: Place
+    ) -> None:
+        """Make the branches of a union say which names of its discriminator are theirs, where the
+        model is asked for it.
+        """
         discriminator = schema.get("discriminator")
         if not isinstance(discriminator, Mapping):
             return
         name, mapping = discriminator.get("propertyName"), discriminator.get("mapping")
-        if not isinstance(name, str):
+        if not isinstance(name, str) or name in place.left_out:
             return
         mapping = mapping if isinstance(mapping, Mapping) else {}
         for key in ("oneOf", "anyOf"):
             for index, branch in enumerate(list_items(schema.get(key)) if key in converted else ()):
                 reference = branch.get("$ref") if isinstance(branch, Mapping) else None
                 if not isinstance(reference, str) or not self._parts.leaves_open(reference, name):
+                    continue
+                if not place.is_condition and name in self._parts.hidden_names(branch):
                     continue
                 last = tokens(reference)[-1]
                 names = [str(k) for k, value in mapping.items() if value in (reference, last)]
@@ -336,6 +355,8 @@ def _name_definition(reference: str, place: Place) -> str:
     last = (tokens(reference) or ["document"])[-1]
     name = clean_name(last, others="_.-")
     about = f"{reference} {place.is_part} {sorted(place.left_out)}"
+    if place.is_condition:
+        about += " condition"
     return with_digest(about, name, 64)
 
 
@@ -343,7 +364,7 @@ def _place_below(key: str, schema: Mapping[str, Any], place: Place) -> Place:
     """The place of a branch or of what is referred to, which describes the same value."""
     if _is_alone(key, schema):
         return place
-    return Place(True, place.left_out)
+    return place._replace(is_part=True)
 
 
 def _is_alone(key: str, schema: Mapping[str, Any]) -> bool:
@@ -352,6 +373,16 @@ def _is_alone(key: str, schema: Mapping[str, Any]) -> bool:
     if others or key not in (*_UNIONS, "$ref"):
         return False
     return key != "allOf" or len(list_items(schema["allOf"])) == 1
+
+
+def _without_names(dependent: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, list[Any]]:
+    """What `dependentRequired` asks for, without these properties."""
+    needed: dict[str, list[Any]] = {}
+    for name, others in dependent.items():
+        asked = [other for other in list_items(others) if str(other) not in left_out]
+        if asked and str(name) not in left_out:
+            needed[str(name)] = asked
+    return needed
 
 
 def _convert_exclusive_limits(converted: dict[str, Any]) -> None:

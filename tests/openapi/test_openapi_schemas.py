@@ -241,6 +241,76 @@ def test_read_only_properties_are_not_asked_for() -> None:
         assert taken == ("body.id: Extra inputs are not permitted" if closed else "")
 
 
+GIVEN_ID = {"id": {"type": "integer", "readOnly": True}}
+ID_AND_NAME = {"type": "object", "properties": {**GIVEN_ID, "name": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_read_only_property_is_not_asked_for_beside_branches_that_have_it(closed: bool) -> None:
+    schemas = {
+        "Named": {**ID_AND_NAME, "required": ["id", "name"]},
+        "Aged": {"type": "object", "properties": {**GIVEN_ID, "age": {"type": "integer"}}},
+        "Plain": {"type": "object", "properties": {"id": {"type": "integer"}}},
+    }
+    named, aged, plain = ({"$ref": f"#/components/schemas/{name}"} for name in schemas)
+    for union in ("oneOf", "anyOf"):
+        schema = {"required": ["id"], union: [named, {**aged, "required": ["age"]}]}
+        assert accepts(schema, {"name": "n"}, schemas=schemas, closed=closed)
+        assert accepts(schema, {"age": 3}, schemas=schemas, closed=closed)
+        assert not accepts(schema, {}, schemas=schemas, closed=closed)
+        schema = {"required": ["id"], union: [named, plain]}  # a branch asks for it
+        assert not accepts(schema, {"name": "n"}, schemas=schemas, closed=closed)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_read_only_discriminator_is_not_asked_for(closed: bool) -> None:
+    kind = {"type": "string", "readOnly": True}
+    schemas: dict[str, Any] = {
+        name: {**cat, "properties": {**cat["properties"], "kind": {**kind}}}
+        for name, cat in CATS.items()
+    }
+    schemas["Cat"]["required"] = ["kind", "lives"]
+    schemas["Dog"]["required"] = ["kind", "tricks"]
+    union = {
+        "oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}],
+        "discriminator": {"propertyName": "kind"},
+    }
+    for schema in (union, {"allOf": [{"properties": {"kind": kind}}, union]}):
+        tool = only_tool(of_body(schema, schemas=schemas), closed=closed)
+        assert "kind" not in repr(tool.schema)
+        assert refusal(tool, {"body": {"lives": 9}}) == ""
+        assert refusal(tool, {"body": {"tricks": 1}}) == ""
+        assert refusal(tool, {"body": {}}) != ""
+    del schemas["Dog"]["properties"]["kind"]["readOnly"]
+    for value, fits in (({"lives": 9}, True), ({"kind": "Dog", "tricks": 1}, True), ({}, False)):
+        assert accepts(union, value, schemas=schemas, closed=closed) == fits
+    assert not accepts(union, {"kind": "Cat", "tricks": 1}, schemas=schemas, closed=closed)
+
+
+def test_a_read_only_property_is_not_asked_for_where_another_one_is_there() -> None:
+    depends = {"name": ["id", "age"], "age": ["id"], "id": ["name"]}
+    schema = {**ID_AND_NAME, "dependentRequired": depends}
+    assert body_schema(schema)["dependentRequired"] == {"name": ["age"]}
+    only_id = {**ID_AND_NAME, "dependentRequired": {"name": ["id"]}}
+    assert "dependentRequired" not in body_schema(only_id)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_condition_asks_for_read_only_properties_as_it_is_written(closed: bool) -> None:
+    """Without them it would hold for more values, and refuse what is right."""
+    both = {**ID_AND_NAME, "required": ["id", "name"]}
+    held = {"properties": {"of": {**both}}, "required": ["of"]}
+    for condition in (both, {"required": ["id", "name"]}, {"$ref": "#/components/schemas/Both"}):
+        more: Any = {"schemas": {"Both": both}, "closed": closed}
+        assert accepts({**ID_AND_NAME, "not": condition}, {"name": "n"}, **more)
+        for word in ("then", "else"):
+            schema = {**ID_AND_NAME, "if": condition, word: {"required": ["age"]}}
+            assert accepts(schema, {"name": "n"}, **more) == (word == "then")
+    of = {"type": "object", "properties": {"of": ID_AND_NAME}}
+    assert accepts({**of, "not": held}, {"of": {"name": "n"}}, closed=closed)
+    assert not accepts({**of, "not": {"required": ["of"]}}, {"of": {}}, closed=closed)
+
+
 def test_write_only_properties_are_not_expected_of_results() -> None:
     user = {
         "type": "object",

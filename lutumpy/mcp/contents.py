@@ -10,12 +10,14 @@ another `FilePart`                an embedded resource
 a part with an address            a link
 `RawPart`                         its text for other APIs
 failed or rejected                the same content, with `isError`
+a promise                         a text that says so
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mcp.types import (
@@ -29,22 +31,33 @@ from mcp.types import (
     TextContent,
 )
 
-from lutumpy import ImagePart, RawPart, TextPart, ToolDef, ToolResult
+from lutumpy import ImagePart, RawPart, Selector, TextPart, ToolResult
 from lutumpy.models import FoundTool, Part
 from lutumpy.plain import json_values
+from lutumpy.tools import poller_of
 
-__all__ = ["failed_result", "make_blocks", "make_result", "sent_output_schema"]
+__all__ = [
+    "failed_result",
+    "make_blocks",
+    "make_result",
+    "sent_output_schema",
+    "worded_for_client",
+]
 
 _UNUSABLE = "The tool ran, but its answer can't be used: it has not the declared type."
+_RUNNING = (
+    "The call is running. Its result isn't sent here: don't make the call again, and don't guess "
+    "the result."
+)
 
 
-def make_result(result: ToolResult, definition: ToolDef) -> CallToolResult:
+def make_result(result: ToolResult, selector: Selector[Any, Any, Any]) -> CallToolResult:
     """A result of a call as the client gets it."""
     if result.output_error is not None:
         return failed_result(_UNUSABLE)
     is_error = result.status not in ("ok", "promised")
     blocks = list(make_blocks(result.content))
-    if is_error or sent_output_schema(definition) is None:
+    if is_error or sent_output_schema(selector) is None:
         return CallToolResult(content=blocks, is_error=is_error)
     structured = _read_object(result.content)
     # The protocol has no other place for an answer that isn't of the declared schema, such as what
@@ -59,9 +72,24 @@ def failed_result(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def sent_output_schema(definition: ToolDef) -> dict[str, Any] | None:
-    """The schema of a tool's results, where the older protocol takes it: its root is an object."""
-    schema = definition.output_schema
+def worded_for_client(result: ToolResult) -> ToolResult:
+    """A result as a client is told it: a promise to a model says that its result will come by
+    itself, and nothing comes to a client.
+    """
+    if result.status != "promised":
+        return result
+    note = "" if result.promise is None else result.promise.note.strip()
+    return replace(result, content=f"{_RUNNING}\n{note}" if note else _RUNNING)
+
+
+def sent_output_schema(selector: Selector[Any, Any, Any]) -> dict[str, Any] | None:
+    """The schema of a tool's results, where the older protocol takes it: its root is an object.
+
+    A tool that lists one gives an object each time, so one that may promise its result lists none.
+    """
+    if selector.definition.options.late or poller_of(selector.tool) is not None:
+        return None
+    schema = selector.definition.output_schema
     return schema if schema is not None and schema.get("type") == "object" else None
 
 

@@ -48,14 +48,18 @@ from lutumpy import (
     Selector,
     ToolAvailability,
     ToolCallIssue,
-    ToolDef,
     ToolMetadata,
     ToolResult,
     Toolset,
 )
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import ToolHooks
-from lutumpy.mcp.contents import failed_result, make_result, sent_output_schema
+from lutumpy.mcp.contents import (
+    failed_result,
+    make_result,
+    sent_output_schema,
+    worded_for_client,
+)
 from lutumpy.mcp.served_clients import ServedClients
 from lutumpy.mcp.served_materials import CompleteArgument, Prompts, Resources, ServedMaterials
 from lutumpy.plain import json_values
@@ -208,7 +212,7 @@ class _Served(Generic[TS]):
                 raise MCPError(INTERNAL_ERROR, "The tools can't be listed.") from None
             descriptions = {selector.name: text for selector, text in texts.items()}
         tools = [
-            make_tool(selector.definition, descriptions.get(name))
+            make_tool(selector, descriptions.get(name))
             for name, selector in self._selectors.items()
         ]
         return ListToolsResult(tools=tools)
@@ -231,7 +235,7 @@ class _Served(Generic[TS]):
         except Exception:
             _log.exception("the call of %r could not be run", params.name)
             return failed_result(_NOT_RUN)
-        return make_result(result, selector.definition)
+        return make_result(result, selector)
 
     async def _answer(
         self, request: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -278,18 +282,19 @@ class _Served(Generic[TS]):
             (result,) = await self._executor.run([call], dispatch, scope=scope)
         finally:
             self._executor.resolve_scope(scope)
-        return result
+        return worded_for_client(result)
 
 
-def make_tool(definition: ToolDef, description: str | None = None) -> Tool:
+def make_tool(selector: Selector[Any, Any, Any], description: str | None = None) -> Tool:
     """A tool as it is listed. Its hints are those of its effect, and what it was declared with."""
+    definition = selector.definition
     effect = definition.options.effect
     hints = {"readOnlyHint": effect == "read", "idempotentHint": effect != "once"}
     return Tool(
         name=definition.name,
         description=definition.description if description is None else description,
         input_schema=definition.input_schema,
-        output_schema=sent_output_schema(definition),
+        output_schema=sent_output_schema(selector),
         annotations=ToolAnnotations.model_validate(
             {
                 **hints,

@@ -17,12 +17,15 @@ from lutumpy import (
     Complete,
     DeclarationError,
     DynamicTool,
+    Later,
     Reject,
     RunNormally,
     ToolAvailability,
     ToolMetadata,
     ToolResult,
     Toolset,
+    tool,
+    tool_fn,
 )
 from lutumpy.execution import Dispatcher
 from lutumpy.mcp import mcp_server
@@ -87,6 +90,42 @@ async def test_an_object_is_text_and_structured_content_MCP7(mode: str) -> None:
 async def test_other_values_are_text_alone_MCP7() -> None:
     result = await call(serve(), "lines", {"count": 2})
     assert (text_of(result), result.structured_content) == ('["line","line"]', None)
+
+
+@tool_fn(late=True)
+async def forecast(city: str) -> Weather:
+    """Forecast, which may take hours."""
+    if city == "Oslo":
+        return Weather(city=city, temperature=1.0)
+    raise Later("about an hour")
+
+
+@tool_fn(late=True)
+async def letter(city: str) -> str:
+    """Ask by letter."""
+    raise Later
+
+
+class Slow(Toolset):
+    forecast = tool(forecast)
+    letter = tool(letter)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_promise_is_no_error_and_announces_nothing_to_the_client_MCP7(mode: str) -> None:
+    async with Client(mcp_server(Slow), mode=mode) as client:
+        # A result that is no object yet has no place where an output schema is listed.
+        assert [tool.output_schema for tool in (await client.list_tools()).tools] == [None, None]
+        told = [await client.call_tool(name, {"city": "Rome"}) for name in ("forecast", "letter")]
+        ready = await client.call_tool("forecast", {"city": "Oslo"})
+    running = "The call is running. Its result isn't sent here: don't make the call again"
+    for result in told:
+        assert (result.is_error, result.structured_content) == (False, None)
+        assert running in text_of(result)
+        assert "later message" not in text_of(result)
+    assert text_of(told[0]).endswith("\nabout an hour")
+    assert text_of(ready) == '{"city":"Oslo","temperature":1.0}'
+    assert not ready.is_error
 
 
 async def test_parts_are_blocks_MCP7() -> None:

@@ -104,6 +104,20 @@ def test_c9_a_schema_that_is_surely_refused_is_refused_before_anything_is_sent(
 
 
 @pytest.mark.parametrize("adapter", OPENAI)
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [("enum", [{}]), ("not", {"required": ["x"]}), ("const", {"x": 1}), ("oneOf", [{}])],
+)
+def test_c9_what_openai_takes_at_no_root_is_refused_by_name(
+    adapter: Any, keyword: str, value: Any
+) -> None:
+    schema = {"type": "object", "properties": {}, keyword: value}
+    offering = ToolOffering((ToolSpec("it", "", schema),))
+    with pytest.raises(InvalidToolConstraints, match=f"not have .*'{keyword}'.* at the top level"):
+        adapter.request(asked(), offering)
+
+
+@pytest.mark.parametrize("adapter", OPENAI)
 def test_c9_what_a_fine_tuned_model_refuses_of_strict_tools_is_said_early(adapter: Any) -> None:
     schema = {
         "type": "object",

@@ -159,6 +159,7 @@ _IMPOSSIBLE = frozenset(
         "contains",
         "minContains",
         "maxContains",
+        "dependencies",
         "dependentRequired",
         "dependentSchemas",
         "patternProperties",
@@ -399,6 +400,9 @@ class _Rewrite:
             raise self.no_form(path, "the object takes properties that are not named")
         out.setdefault("type", "object")
         required = schema.get("required", [])
+        for name in required:
+            if name not in properties:
+                raise self.no_form(path, f"{name!r} is required, and is not among the properties")
         first = self.first_property.get(path)
         names = sorted(properties, key=lambda name: name != first)
         done: dict[str, Schema] = {}

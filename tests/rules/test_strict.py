@@ -251,6 +251,17 @@ def test_recursion_of_a_definition_that_nothing_uses_is_none_D5(dialect: Dialect
 
 
 @BOTH
+@pytest.mark.parametrize("required", [["b"], ["a", "b"]], ids=str)
+def test_a_required_property_without_a_schema_has_no_strict_form_D5(
+    dialect: Dialect, required: list[str]
+) -> None:
+    """A closed object can't have it, and without it no call would fit the schema."""
+    held = {"type": "object", "properties": {"a": {"type": "string"}}, "required": required}
+    with pytest.raises(DeclarationError, match=r"at /properties/f/items: 'b' is required, and"):
+        strict_schema(by_hand({"type": "array", "items": held}), dialect)
+
+
+@BOTH
 def test_a_reference_that_leads_nowhere_is_refused_where_it_stands_D5(dialect: Dialect) -> None:
     definitions = {"A": by_hand({"$ref": "#/$defs/B"}), "B": by_hand({"$ref": "#/$defs/C"})}
     schema = by_hand({"$ref": "#/$defs/A"}, **{"$defs": definitions})
@@ -314,6 +325,7 @@ def test_what_has_no_strict_form_is_refused_with_its_path_D5(
         {"allOf": [{"type": "string"}, {"type": "integer"}]},
         {"type": "object", "properties": {}, "patternProperties": {"a": {"type": "string"}}},
         {"type": "object", "properties": {}, "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {}, "dependencies": {"a": ["b"]}},
         {"type": "array"},
         {"$ref": "https://example.com/schema"},
         {"$ref": "#/$defs/Nowhere"},

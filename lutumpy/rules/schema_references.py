@@ -1,32 +1,27 @@
-"""The references in a JSON Schema: where they stand, and which of them lead back to themselves."""
+"""References in a JSON Schema whose parts are moved, left out, or put in their place.
 
-# What is hard here
-# -----------------
-# A schema has a reference in more places than any provider reads: in a tuple of draft 7, in
-# `dependencies`, in a keyword of somebody's own. Two questions are asked about them:
-#
-#   `references`       which ones say something of a value? Those where providers look.
-#   `referring_parts`  which ones would lead nowhere if a part were moved or left out? Every one.
+A schema has a reference in more places than any provider reads: in a tuple of draft 7, in
+`dependencies`, in a keyword of somebody's own. `references` of `schema_walk` has those that say
+something of a value, where providers look. Here it is every one, since each would lead nowhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from lutumpy.plain.pointer import tokens
 from lutumpy.rules.problem import is_array, is_object, mapping
-from lutumpy.rules.schema_walk import Path, resolve, subschemas
+from lutumpy.rules.schema_walk import DEFINITIONS, resolve
 
 __all__ = [
     "NAMED_SCHEMAS",
     "PLAIN_VALUES",
-    "circular_references",
     "definitions_for",
     "inline_root",
     "join_schemas",
     "read_address",
-    "references",
     "referring_parts",
     "without_definitions",
 ]
@@ -44,7 +39,6 @@ NAMED_SCHEMAS = frozenset(
         "dependencies",
     }
 )
-_DEFINITIONS = ("$defs", "definitions")
 # What may be said beside a reference without restricting what it names.
 _NOTES = frozenset(("description", "title", "default", "examples", "deprecated"))
 # What one of these restricts depends on the others in the very same schema.
@@ -53,52 +47,6 @@ _TOGETHER = frozenset(
     "prefixItems items additionalItems unevaluatedItems contains minContains maxContains "
     "if then else".split()
 )
-
-
-def references(schema: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every `$ref` in a schema that stands at `path`, with its own place.
-
-    Those inside the schema's definitions aren't among them: they say nothing about a value until
-    something names their definition.
-    """
-    if isinstance(reference := schema.get("$ref"), str):
-        yield path, reference
-    for where, inner in subschemas(schema):
-        if where[0] not in _DEFINITIONS:
-            yield from references(inner, (*path, *where))
-
-
-def circular_references(
-    root: Mapping[str, Any], find: Callable[[str, Path], Mapping[str, Any]]
-) -> set[str]:
-    """The references in use whose schema leads back to them, directly or not.
-
-    In use are those that stand in the root outside its definitions, and those in what they name.
-
-    Args:
-        root: The whole schema.
-        find: What a reference names. Gets the reference and the place where it stands.
-    """
-    leads_to: dict[str, set[str]] = {}
-    waiting = [*references(root)]
-    while waiting:
-        where, reference = waiting.pop()
-        if reference not in leads_to:
-            inner = [*references(find(reference, where), tuple(tokens(reference)))]
-            leads_to[reference] = {name for _, name in inner}
-            waiting += inner
-    return {reference for reference in leads_to if _returns_to(reference, leads_to)}
-
-
-def _returns_to(reference: str, leads_to: Mapping[str, set[str]]) -> bool:
-    seen: set[str] = set()
-    waiting = [*leads_to[reference]]
-    while waiting:
-        inner = waiting.pop()
-        if inner not in seen:
-            seen.add(inner)
-            waiting += leads_to[inner]
-    return reference in seen
 
 
 def referring_parts(schema: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -165,7 +113,7 @@ def inline_root(document: dict[str, Any]) -> dict[str, Any]:
 
 def without_definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema without the definitions at its root."""
-    return {key: value for key, value in schema.items() if key not in _DEFINITIONS}
+    return {key: value for key, value in schema.items() if key not in DEFINITIONS}
 
 
 def definitions_for(part: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,9 +123,9 @@ def definitions_for(part: Mapping[str, Any], document: Mapping[str, Any]) -> dic
     while waiting:
         reference = waiting.pop()
         if resolve(document, reference) is None:  # by an address or an anchor: any may have it
-            return {key: document[key] for key in _DEFINITIONS if key in document}
+            return {key: document[key] for key in DEFINITIONS if key in document}
         steps = tokens(reference)
-        if len(steps) < 2 or steps[0] not in _DEFINITIONS:
+        if len(steps) < 2 or steps[0] not in DEFINITIONS:
             continue
         named = needed.setdefault(steps[0], {})
         definitions = mapping(document.get(steps[0])) or {}

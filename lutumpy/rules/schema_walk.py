@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lutumpy.plain import pointer
 from lutumpy.rules.problem import is_array, is_object, items, mapping
 
 __all__ = [
+    "DEFINITIONS",
     "LISTS",
     "Path",
+    "circular_references",
     "lacks_items",
+    "references",
     "resolve",
     "subschemas",
     "type_names",
@@ -22,7 +25,8 @@ __all__ = [
 # The keywords of draft 2020-12 that hold schemas, and `definitions`, which older drafts have in
 # place of `$defs`. Left out are the ones that no provider is known to read: `unevaluatedItems`,
 # `unevaluatedProperties`, `contentSchema`.
-_MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+DEFINITIONS = ("$defs", "definitions")
+_MAPS = ("properties", *DEFINITIONS, "patternProperties", "dependentSchemas")
 LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLES = (
     "items",
@@ -119,6 +123,52 @@ def resolve(root: Mapping[str, Any], reference: str) -> Any:
 def _is_index(part: str) -> bool:
     # Nine digits are enough for any list; Python reads no number of thousands of them.
     return part.isascii() and part.isdigit() and len(part) < 9
+
+
+def references(schema: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every `$ref` in a schema that stands at `path`, with its own place.
+
+    Those inside the schema's definitions aren't among them: they say nothing about a value until
+    something names their definition.
+    """
+    if isinstance(reference := schema.get("$ref"), str):
+        yield path, reference
+    for where, inner in subschemas(schema):
+        if where[0] not in DEFINITIONS:
+            yield from references(inner, (*path, *where))
+
+
+def circular_references(
+    root: Mapping[str, Any], find: Callable[[str, Path], Mapping[str, Any]]
+) -> set[str]:
+    """The references in use whose schema leads back to them, directly or not.
+
+    In use are those that stand in the root outside its definitions, and those in what they name.
+
+    Args:
+        root: The whole schema.
+        find: What a reference names. Gets the reference and the place where it stands.
+    """
+    leads_to: dict[str, set[str]] = {}
+    waiting = [*references(root)]
+    while waiting:
+        where, reference = waiting.pop()
+        if reference not in leads_to:
+            inner = [*references(find(reference, where), tuple(pointer.tokens(reference)))]
+            leads_to[reference] = {name for _, name in inner}
+            waiting += inner
+    return {reference for reference in leads_to if _returns_to(reference, leads_to)}
+
+
+def _returns_to(reference: str, leads_to: Mapping[str, set[str]]) -> bool:
+    seen: set[str] = set()
+    waiting = [*leads_to[reference]]
+    while waiting:
+        inner = waiting.pop()
+        if inner not in seen:
+            seen.add(inner)
+            waiting += leads_to[inner]
+    return reference in seen
 
 
 def lacks_items(schema: Any) -> bool:

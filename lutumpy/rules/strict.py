@@ -37,8 +37,7 @@ from typing import Any, Literal, TypeGuard
 from lutumpy.errors import DeclarationError
 from lutumpy.plain.pointer import escape, pointer, tokens
 from lutumpy.rules.problem import is_array, items, mapping
-from lutumpy.rules.schema_references import circular_references, references
-from lutumpy.rules.schema_walk import LISTS, subschemas, walk
+from lutumpy.rules.schema_walk import LISTS, circular_references, references, subschemas, walk
 from lutumpy.rules.strict_notes import describe_keywords, keyword_note
 
 __all__ = [

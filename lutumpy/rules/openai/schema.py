@@ -24,7 +24,7 @@ from lutumpy.rules.problem import Certainty, Problem, items, mapping
 from lutumpy.rules.schema_walk import Path, lacks_items, resolve, type_names, walk
 from lutumpy.rules.strict import OPENAI_STRICT
 
-ROOT_FORBIDDEN = ("oneOf", "anyOf", "allOf", "enum", "not", "const")
+ROOT_FORBIDDEN = frozenset({"oneOf", "anyOf", "allOf", "enum", "not", "const"})
 """Keywords that no function's parameters may have at the root [reported]."""
 STRICT_FORBIDDEN = (
     "allOf",
@@ -127,7 +127,7 @@ class _SchemaChecker:
     def check_root(self, schema: Mapping[str, Any]) -> None:
         """The root is an object schema without combinators, strict or not."""
         kind = schema.get("type")
-        if any(key in schema for key in ROOT_FORBIDDEN):
+        if not ROOT_FORBIDDEN.isdisjoint(schema):
             const = "/'const'" if "const" in schema else ""  # the newer text names it too
             message = (
                 "schema must have type 'object' and not have "

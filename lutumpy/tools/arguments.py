@@ -200,7 +200,7 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
         except Exception as failed:
             return explain_raised_check(tool, failed)
     failures = [_Failure.locate(data, details) for details in error.errors(include_url=False)]
-    schema = SchemaLookup(tool.definition.input_schema, node)
+    schema = SchemaLookup(tool.definition.input_schema, node, data)
     edits = find_edits(data, [failure.path for failure in failures], schema)
     if edits:
         try:

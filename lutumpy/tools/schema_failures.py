@@ -53,7 +53,7 @@ def mend_values(schema: JsonSchema, value: Any) -> Mended | None:
         return None
     root: Any = schema.document
     try:
-        edits = find_edits(value, failed, SchemaLookup(root, root))
+        edits = find_edits(value, failed, SchemaLookup(root, root, value))
         if not edits:
             return None
         edited = edits.apply(value)

@@ -53,6 +53,42 @@ class Robot(RootModel[Move | Stop]):
     """Drive."""
 
 
+class Card(BaseModel):
+    kind: Literal["card"]
+    note: str = "none"
+    tags: list[str] = []
+    next: "Annotated[Card | Cash, Field(discriminator='kind')] | None" = None
+
+
+class Cash(BaseModel):
+    kind: Literal["cash"]
+    note: str | None = None
+    tags: str = ""
+    next: "Annotated[Card | Cash, Field(discriminator='kind')] | None" = None
+
+
+@tool_input(output=None)
+class Pay(BaseModel):
+    """Pay."""
+
+    by: Card | Cash
+
+
+@tool_input(output=None)
+class PayByKind(BaseModel):
+    """Pay."""
+
+    by: Annotated[Card | Cash, Field(discriminator="kind")]
+
+
+@tool_input(output=None)
+class PayAlone(RootModel[Card | Cash]):
+    """Pay."""
+
+
+PAYMENTS = [(Pay, "by"), (PayByKind, "by"), (PayAlone, "input")]
+
+
 @tool_input(output=None)
 class Checked(BaseModel):
     """Checked."""
@@ -176,6 +212,26 @@ def test_null_means_the_default_D5() -> None:
     assert outcome.repairs == ()
     step = {"action": "move", "to": "x", "speed": None}
     assert decoded(ORDER, {"city": "a", "step": step}).input.step == Move(action="move", to="x")
+
+
+@pytest.mark.parametrize(("declared", "name"), PAYMENTS, ids=["any", "by kind", "root"])
+def test_the_branch_that_a_constant_names_says_what_its_fields_take_C5_D5(
+    declared: Any, name: str
+) -> None:
+    tool = compiled_tool(declared)
+
+    def paid(**fields: Any) -> Any:
+        outcome = decoded(tool, {name: fields})
+        return (outcome.input.root if name == "input" else outcome.input.by), outcome.repairs
+
+    assert paid(kind="card", note=None) == (Card(kind="card"), ())
+    assert paid(kind="cash", note=None) == (Cash(kind="cash"), ())
+    repairs = (ArgumentRepair(f"{name}.tags", "json_string"),)
+    assert paid(kind="card", tags='["a"]') == (Card(kind="card", tags=["a"]), repairs)
+    assert paid(kind="cash", tags='["a"]') == (Cash(kind="cash", tags='["a"]'), ())
+    assert refused(tool, {name: {"kind": "card", "note": 3}}).detail.startswith(f"{name}.note: ")
+    # Without its constant a value may be meant for either.
+    assert refused(tool, {name: {"note": None, "tags": []}}).reason == "invalid_arguments"
 
 
 def test_null_for_a_required_field_is_invalid_D5() -> None:
@@ -408,6 +464,18 @@ def test_hostile_nesting_costs_no_more_than_its_length() -> None:
     for _ in range(60):
         value = {"deep": value, "table": {"Deep": value if len(str(value)) < 500 else 3}}
     assert refused(tool, value).reason == "invalid_arguments"
+
+
+@pytest.mark.parametrize("levels", [1, 20, 150])
+def test_edits_in_a_chain_of_unions_cost_no_more_than_its_length_D5(levels: int) -> None:
+    value: dict[str, Any] = {"kind": "card", "note": None}
+    for _ in range(levels):
+        value = {"kind": "card", "note": None, "next": value}
+    paid = decoded(compiled_tool(PayByKind), {"by": value}).input.by
+    for _ in range(levels):
+        assert paid.note == "none"
+        paid = paid.next
+    assert paid == Card(kind="card")
 
 
 JSON = st.recursive(

@@ -1,6 +1,7 @@
 """Tools that are declared at run time, by a name, a description and a JSON Schema."""
 
 import gc
+import json
 import pickle
 import warnings
 from typing import Any
@@ -294,6 +295,62 @@ def test_null_for_an_optional_field_that_takes_none_means_that_it_was_left_out_D
     assert call.arguments == {"city": "x"}
     assert call.repairs == ()
     assert "city" in refusal(weather_tool(), '{"city": null}')
+
+
+ONE_OF_TWO: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "n": {"type": "integer", "anyOf": [{"minimum": 0}, {"const": -1}]},
+    },
+}
+UNION_BESIDE = {
+    "required": {"anyOf": [{"required": ["id"]}, {"required": ["name"]}]},
+    "properties": {"oneOf": [{"properties": {"n": {"minimum": 1}}}, {"required": ["name"]}]},
+    "together": {"allOf": [{"properties": {"n": {"minimum": 1}}}, {"required": ["id"]}]},
+    "reference": {"allOf": [{"$ref": "#/$defs/more"}]},
+}
+
+
+@pytest.mark.parametrize("beside", UNION_BESIDE.values(), ids=UNION_BESIDE)
+def test_what_stands_beside_a_union_holds_as_well_C5_D5(beside: dict[str, Any]) -> None:
+    schema = {**ONE_OF_TWO, **beside}
+    more = {"more": {"properties": {"n": {"maximum": 9}}}}
+    declared = DynamicTool("t", "", {"properties": {"by": schema}, "$defs": more})
+    call = parse(declared, '{"by": {"id": "x", "name": null, "n": "3"}}')
+    assert call.arguments == {"by": {"id": "x", "n": 3}}
+    assert call.repairs == (("by.n", "json_string"),)
+    assert "by.n" in refusal(declared, '{"by": {"id": "x", "n": "three"}}')
+
+
+def test_null_is_left_out_of_a_union_of_required_names_where_one_is_left_D5() -> None:
+    either = {**ONE_OF_TWO, **UNION_BESIDE["required"]}
+    declared = DynamicTool("t", "", {"properties": {"by": either}})
+    assert parse(declared, '{"by": {"id": null, "name": "x"}}').arguments == {"by": {"name": "x"}}
+    assert "by.id" in refusal(declared, '{"by": {"id": null}}')
+
+
+def test_the_branch_that_a_constant_names_says_what_its_properties_take_C5_D5() -> None:
+    card = {"kind": {"const": "card"}, "note": {"type": "string"}, "n": {"type": "integer"}}
+    cash = {"kind": {"enum": ["cash"]}, "note": {"type": ["string", "null"]}, "n": {}}
+    branches = [
+        {"type": "object", "properties": card, "required": ["kind"]},
+        {"type": "object", "properties": cash, "required": ["kind"]},
+    ]
+    declared = DynamicTool("t", "", {"properties": {"by": {"oneOf": branches}}})
+    call = parse(declared, '{"by": {"kind": "card", "note": null, "n": "3"}}')
+    assert call.arguments == {"by": {"kind": "card", "n": 3}}
+    as_it_is = {"by": {"kind": "cash", "note": None, "n": "3"}}
+    assert parse(declared, json.dumps(as_it_is)).arguments == as_it_is
+    assert "by.note" in refusal(declared, '{"by": {"kind": "card", "note": 3}}')
+
+
+def test_the_places_of_a_tuple_of_older_drafts_are_looked_up_C5() -> None:
+    pair = {"type": "array", "items": [{"type": "integer"}], "additionalItems": {"type": "object"}}
+    draft = "http://json-schema.org/draft-07/schema#"
+    declared = DynamicTool("t", "", {"$schema": draft, "properties": {"pair": pair}})
+    assert parse(declared, '{"pair": ["1", "{}"]}').arguments == {"pair": [1, {}]}
 
 
 @pytest.mark.parametrize(

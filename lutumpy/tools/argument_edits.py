@@ -27,7 +27,14 @@ from pydantic_core import from_json
 from lutumpy.rules.schema_walk import resolve
 from lutumpy.tools.argument_report import Path, spell_path
 
-__all__ = ["ArgumentRepair", "Edits", "SchemaLookup", "find_edits", "has_part"]
+__all__ = [
+    "ArgumentRepair",
+    "Edits",
+    "SchemaLookup",
+    "find_edits",
+    "has_part",
+    "names_property",
+]
 
 
 class ArgumentRepair(NamedTuple):
@@ -84,6 +91,18 @@ class SchemaLookup:
             inner = value[part] if has_part(value, part) else None
             self._known[path[: end + 1]] = inner, _fold(self._root, said, value, fold)
         return self._known[path]
+
+
+def names_property(root: Mapping[str, Any], node: Any, name: str) -> bool:
+    """Whether a schema says something of a property by its name, also in a branch of a union.
+
+    Args:
+        root: Where references begin.
+        node: The schema.
+        name: The property's name.
+    """
+    reached = _reach(root, node, ("allOf", "anyOf", "oneOf"))
+    return any(name in each.get("properties", ()) for each in reached)
 
 
 class _Fold(NamedTuple):
@@ -167,6 +186,11 @@ def _join(key: Literal["allOf", "anyOf"], schemas: list[Any]) -> Any:
 
 def _hold_together(root: Mapping[str, Any], node: Any) -> list[Mapping[str, Any]]:
     """`node`, where its `$ref` leads and what is in its `allOf`: a value has to fit all of them."""
+    return _reach(root, node, ("allOf",))
+
+
+def _reach(root: Mapping[str, Any], node: Any, keys: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """`node` and the schemas that references and the lists of these keywords lead to."""
     found: dict[int, Mapping[str, Any]] = {}
     left = [node]
     while left:
@@ -174,7 +198,8 @@ def _hold_together(root: Mapping[str, Any], node: Any) -> list[Mapping[str, Any]
         if not _is_object(each) or id(each) in found:
             continue
         found[id(each)] = each
-        left += each.get("allOf", ())
+        for key in keys:
+            left += each.get(key, ())
         if isinstance(reference := each.get("$ref"), str):
             left.append(resolve(root, reference))
     return [*found.values()]

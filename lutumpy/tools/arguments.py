@@ -10,7 +10,9 @@
 #   empty, or `null`                           read as `{}`
 #   not JSON, or JSON that is not an object    Refused, "malformed_arguments"
 #   fits the input                             Decoded
-#   `{"input": ...}` for a wrapped tool        Decoded; so is what would be inside, alone
+#   `{"input": ...}` for a wrapped tool        Decoded; so is what would be inside, alone. What fits
+#                                              neither isn't read as fields of any name: `input` is
+#                                              one only where a branch has it
 #   fits once the edits below are made         Decoded, with what was repaired
 #   anything else                              Refused, "invalid_arguments": a line for each field
 #   a validator of the user's raised           Refused, "invalid_arguments"; logged
@@ -42,7 +44,13 @@ from lutumpy.errors import ToolError
 from lutumpy.plain.json_values import may_hold_constants
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.values import dataclass
-from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits, has_part
+from lutumpy.tools.argument_edits import (
+    ArgumentRepair,
+    SchemaLookup,
+    find_edits,
+    has_part,
+    names_property,
+)
 from lutumpy.tools.argument_report import (
     MESSAGE_LENGTH,
     OWN_CHECK,
@@ -188,8 +196,9 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
     except (ValueError, RecursionError) as broken:
         return _explain_syntax(broken)
     validate = tool.decode
-    node: Mapping[str, Any] = tool.definition.input_schema
-    if tool.wrapped:
+    root = tool.definition.input_schema
+    node: Mapping[str, Any] = root
+    if tool.wrapped and _may_be_bare(data, root):
         try:
             return Decoded(tool.validate_bare(text), ())
         except ValidationError as bare:
@@ -200,7 +209,7 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
         except Exception as failed:
             return explain_raised_check(tool, failed)
     failures = [_Failure.locate(data, details) for details in error.errors(include_url=False)]
-    schema = SchemaLookup(tool.definition.input_schema, node, data)
+    schema = SchemaLookup(root, node, data)
     edits = find_edits(data, [failure.path for failure in failures], schema)
     if edits:
         try:
@@ -210,6 +219,15 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
         except Exception as failed:
             return explain_raised_check(tool, failed)
     return Refused("invalid_arguments", _write_report(failures))
+
+
+def _may_be_bare(data: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Whether arguments may be what should be under `input`, without it (rule D6).
+
+    The key `input` alone is the wrapped form, unless a branch has a field of that name. A branch
+    that takes fields of any name would take it, whatever the model wrote under it.
+    """
+    return data.keys() != {"input"} or names_property(root, root["properties"]["input"], "input")
 
 
 # --- where an error lies ------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from lutumpy.errors import InvalidArgumentsError, ToolError
 from lutumpy.plain import json_values
 from lutumpy.plain.driving import is_async
 from lutumpy.plain.strict_json import copy_json
-from lutumpy.tools.argument_edits import ArgumentRepair
+from lutumpy.tools.argument_edits import ArgumentRepair, names_property
 from lutumpy.tools.argument_report import Path, spell_path
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
 from lutumpy.tools.compiled import CompiledTool
@@ -140,11 +140,24 @@ class SchemaTool(CompiledTool):
     def _decode_wrapped(self, text: str) -> DynamicInput:
         values = values_of_json(text)
         # The wrapped form first: that is what was offered.
-        inner = values.get("input") if len(values) == 1 else None
-        for form in (inner, values):
-            if type(form) is dict and self.schema.is_valid(form):
-                return input_of_values(self._clean(form))
+        looks_wrapped = len(values) == 1 and "input" in values
+        inner = values["input"] if looks_wrapped else None
+        if type(inner) is dict and self.schema.is_valid(inner):
+            return input_of_values(self._clean(inner))
+        if looks_wrapped and not self._names_input():
+            raise SchemaMismatch(values)
+        if self.schema.is_valid(values):
+            return input_of_values(self._clean(values))
         raise SchemaMismatch(values)
+
+    def _names_input(self) -> bool:
+        """Whether the declared schema has a property `input` of its own.
+
+        One that doesn't, and takes properties of any name, would take the wrapped form of
+        arguments that fit nothing.
+        """
+        document = self.schema.document
+        return names_property(document, document, "input")
 
     def _clean(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values as the tool's own check gives them."""

@@ -333,6 +333,22 @@ def test_a_union_takes_the_wrapped_form_first_D6() -> None:
     )
 
 
+def test_what_is_wrong_under_input_is_no_field_of_an_open_branch_C5_D6() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        n: int = 1
+
+    @tool_input(output=None)
+    class Either(RootModel[Open | Stop]):
+        """Either."""
+
+    either = compiled_tool(Either)
+    assert refused(either, {"input": {"n": "abc"}}).detail.startswith("input.n: ")
+    assert decoded(either, {"input": {"n": "3"}}).input == Either(Open(n=3))
+    assert decoded(either, {"n": 3, "input": 1}).input == Either(Open(n=3, input=1))  # type: ignore[call-arg]
+    assert decoded(either, {"other": 1}).input == Either(Open(other=1))  # type: ignore[call-arg]
+
+
 def test_nothing_is_no_union_C4() -> None:
     @tool_input(output=None)
     class Maybe(RootModel[Move | None]):

@@ -125,6 +125,35 @@ def test_any_other_text_under_input_is_no_object_D6(text: str) -> None:
     assert told == "input: Input should be an object"
 
 
+def test_what_is_wrong_under_input_is_no_property_of_an_open_schema_C5_D6_Y2() -> None:
+    # As servers write it: a condition, nothing required, and any further property is taken.
+    path = {"path": {"type": "string"}, "limit": {"type": "integer"}}
+    condition = {"if": {"required": ["limit"]}, "then": {"required": ["path"]}}
+    declared = DynamicTool("t", "", {"properties": path, "allOf": [condition]})
+    call = parse(declared, '{"input": {"path": "/etc", "limit": "1"}}')
+    assert call.arguments == {"path": "/etc", "limit": 1}
+    assert call.repairs == (("input.limit", "json_string"),)
+    assert "input.limit" in refusal(declared, '{"input": {"path": "/etc", "limit": "x"}}')
+    for wrong in ("3", "null", "[]", '"x"'):
+        told = refusal(declared, f'{{"input": {wrong}}}')
+        assert told == "input: Input should be an object"
+    assert parse(declared, '{"path": "/etc"}').arguments == {"path": "/etc"}
+    assert parse(declared, '{"path": "/etc", "input": 3}').arguments["input"] == 3
+
+
+@pytest.mark.parametrize("place", ["beside", "in a branch", "in a reference"])
+def test_a_property_of_the_name_input_is_read_without_being_wrapped_D6(place: str) -> None:
+    named = {"properties": {"input": {"type": "string"}}}
+    schema = {
+        "beside": {**named, "allOf": [{}]},
+        "in a branch": {"anyOf": [{"required": ["n"]}, named]},
+        "in a reference": {"allOf": [{"$ref": "#/$defs/named"}], "$defs": {"named": named}},
+    }[place]
+    declared = DynamicTool("t", "", schema)
+    assert parse(declared, '{"input": "x"}').arguments == {"input": "x"}
+    assert parse(declared, '{"input": {"input": "x"}}').arguments == {"input": "x"}
+
+
 def test_a_reference_by_the_own_address_leads_to_where_its_part_is_sent_D6() -> None:
     address = "https://example.org/schema"
     schema = {

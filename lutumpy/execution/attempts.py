@@ -60,6 +60,9 @@ class SlotHandover(NamedTuple):
 class Attempt:
     """One attempt, and how it ended.
 
+    Args:
+        ran_before: Whether the tool's code was reached in an earlier attempt.
+
     Attributes:
         returned: Whether there is a `value`.
         value: What the tool returned.
@@ -78,13 +81,15 @@ class Attempt:
         "concluded",
         "error",
         "interrupted",
+        "ran_before",
         "returned",
         "thread_done",
         "timed_out",
         "value",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, ran_before: bool = False) -> None:
+        self.ran_before: bool = ran_before
         self.returned: bool = False
         self.value: Any = None
         self.error: BaseException | None = None

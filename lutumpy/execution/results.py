@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lutumpy import ToolResult
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import Promise
+from lutumpy.models import Part, Promise, TextPart
 from lutumpy.plain.values import dataclass
 from lutumpy.tools import (
     RESULT_READERS,
@@ -61,6 +61,9 @@ UNKNOWN = (
     "The outcome is unknown: it may have taken effect. "
     "Do not simply repeat this call; find out first whether it did, or ask the user."
 )
+
+# Only tools that may safely run again are tried again.
+RAN_BEFORE = "An earlier attempt timed out and may have run; calling it again does no harm."
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +167,26 @@ def returned(
 
 
 def raised(
-    call: BaseToolCall, error: BaseException, attempts: int, latency: float, *, began: bool = True
+    call: BaseToolCall,
+    error: BaseException,
+    attempts: int,
+    latency: float,
+    *,
+    began: bool = True,
+    ran_before: bool = False,
 ) -> tuple[ExecutionResult, str | None]:
     """The result of a tool that raised; and why the content of a `ToolError` can't be used, where
     it can't.
 
     The model sees what the exception says only if it is a `ToolError` (rule K6).
+
+    Args:
+        call: The call.
+        error: What it raised, or what kept it from being started.
+        attempts: How often it was tried.
+        latency: Seconds in all.
+        began: Whether its code was reached in the last attempt.
+        ran_before: Whether it was reached in an earlier one, which timed out.
     """
     outcome: Outcome = "failed"
     if is_for_the_model(error):
@@ -188,6 +205,8 @@ def raised(
     if failure.output_error is not None:
         # A commit would refuse it, and with it the results of all other calls.
         content = f"{content}\nWhat it said besides can't be shown."
+    if ran_before and not began:
+        content = _add_text(content, RAN_BEFORE)
     result = ExecutionResult(
         call.metadata,
         content,
@@ -199,6 +218,10 @@ def raised(
         error=error,
     )
     return result, failure.output_error
+
+
+def _add_text(content: str | tuple[Part, ...], text: str) -> str | tuple[Part, ...]:
+    return f"{content}\n{text}" if isinstance(content, str) else (*content, TextPart(text))
 
 
 def timed_out(
@@ -216,7 +239,7 @@ def timed_out(
         attempts: How often it was tried.
         latency: Seconds in all.
         error: What it raised when it was stopped, if anything.
-        began: Whether its code was reached at all.
+        began: Whether its code was reached in any attempt.
     """
     timeout = _format_seconds(call.selector.definition.options.timeout)
     text = f"The tool did not finish within {timeout}"

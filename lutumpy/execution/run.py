@@ -335,9 +335,10 @@ class Run:
         """Try a call, and again after a timeout, as often as its tool allows; the last attempt."""
         options = report.call.selector.definition.options
         most = 1 if results.runs_once(report.call) else 1 + options.max_retries
+        began = False  # in any attempt
         while True:
             report.attempts += 1
-            attempt = Attempt()
+            attempt = Attempt(ran_before=began)
             try:
                 if is_async:
                     run = partial(attempt.run, code, options.timeout)
@@ -358,10 +359,11 @@ class Run:
                     )
             except BaseException:
                 report.error = attempt.error
-                if not attempt.began and report.attempts == 1:
+                if not (attempt.began or began):
                     report.started, report.attempts = None, 0
                 raise
             report.error = attempt.error
+            began = began or attempt.began
             if not attempt.timed_out or report.attempts >= most:
                 return attempt
             delay = self._backoff.delay(report.attempts)
@@ -431,13 +433,20 @@ class Run:
         if attempt.returned:
             return results.returned(call, attempt.value, attempts, latency)
         if attempt.timed_out or attempt.error is None:
-            error, began = attempt.error, attempt.began
+            error, began = attempt.error, attempt.began or attempt.ran_before
             return results.timed_out(call, attempts, latency, error, began=began), None
         if isinstance(attempt.error, Later) and results.may_promise(call):
             return results.promised(call, attempt.error, attempts, latency)
         if isinstance(attempt.error, Asked) and call.leg is not None:
             return results.asked_result(call, attempt.error, attempts, latency), None
-        return results.raised(call, attempt.error, attempts, latency, began=attempt.began)
+        return results.raised(
+            call,
+            attempt.error,
+            attempts,
+            latency,
+            began=attempt.began,
+            ran_before=attempt.ran_before,
+        )
 
     def _settle(
         self, report: CallReport, result: ExecutionResult, output_error: str | None = None

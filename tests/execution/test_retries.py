@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from virtual_time import BACKENDS, run
 
-from lutumpy import ToolError, ToolMetadata, Toolset, tool, tool_fn
+from lutumpy import TextPart, ToolError, ToolMetadata, Toolset, tool, tool_fn
 from lutumpy.execution import Dispatcher, ToolExecutor
 
 
@@ -134,6 +136,70 @@ async def test_a_timeout_says_how_long_it_was_and_what_may_have_happened() -> No
         "The tool did not finish within 10 seconds. The outcome is unknown: it may have"
     )
     assert "Do not simply repeat" in text(results[1])
+
+
+NOT_LET_IN: list[tuple[Exception, str]] = [
+    (RuntimeError("secret"), "The tool could not be started (RuntimeError)."),
+    (ToolError("Too many searches."), "Too many searches."),
+    (ToolError("Too many.", content=TextPart("Wait.")), "Too many.\nWait."),
+]
+MAY_HAVE_RUN = "An earlier attempt timed out and may have run; calling it again does no harm."
+
+
+@pytest.mark.parametrize(("error", "said"), NOT_LET_IN, ids=["any", "for the model", "parts"])
+async def test_a_retry_that_is_not_let_in_says_that_the_tool_may_have_run(
+    error: Exception, said: str
+) -> None:
+    """E3"""
+
+    @asynccontextmanager
+    async def limited(call: Any, attempt: int) -> AsyncIterator[None]:
+        if attempt == 2:
+            raise error
+        yield
+
+    slow = Slow(99)
+    (result,) = await ToolExecutor(around=limited).run([call("look")], dispatcher(look=slow))
+    assert (slow.attempts, result.attempts, result.outcome) == (1, 2, "failed")
+    content = result.content
+    parts = (
+        content.split("\n")
+        if isinstance(content, str)
+        else [part.text for part in content if isinstance(part, TextPart)]
+    )
+    assert parts == [*said.split("\n"), MAY_HAVE_RUN]
+
+
+@pytest.mark.parametrize(
+    ("runs", "refuses", "outcome", "ending"),
+    [
+        (0, False, "timed_out", "it could not be started, and did not run."),
+        (1, False, "timed_out", "It may have run; calling it again does no harm."),
+        (1, True, "failed", f"The tool could not be started (RuntimeError).\n{MAY_HAVE_RUN}"),
+    ],
+    ids=["never", "first", "first, then refused"],
+)
+async def test_a_retry_whose_thread_never_began_says_whether_one_before_may_have_run(
+    runs: int, refuses: bool, outcome: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E3"""
+    ran: list[int] = []
+
+    async def run_sync(function: Any, **_: Any) -> None:
+        if len(ran) < runs:
+            function()
+        elif refuses:
+            raise RuntimeError("can't start new thread")
+        await anyio.sleep_forever()
+
+    def save(input: Any) -> Any:
+        ran.append(input.n)
+        return anyio.sleep_forever()  # what is still waited for at the timeout
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", run_sync)
+    (result,) = await ToolExecutor(backoff=0.0).run([call("save")], dispatcher(save=save))
+    assert (len(ran), result.outcome) == (runs, outcome)
+    assert text(result).endswith(ending)
 
 
 async def test_idempotent_true_and_the_effect_are_the_same_thing() -> None:

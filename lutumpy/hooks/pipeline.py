@@ -154,6 +154,7 @@ def decide(
     """
     metadata, tool = call.metadata, call.selector.tool
     edited = False
+    held = call.input  # as the last edit left it: no hook is shown it, or can change it in place
     for position, step in enumerate(steps[start:] if start else steps, start):
         try:
             if first_decision is not NOT_ASKED:
@@ -176,12 +177,15 @@ def decide(
             if new_value is not value and new_value is not UNCHANGED:
                 if type(new_value) is Changes:
                     new_value = _apply_changes(step, call, value, new_value)
-                _check_edit(step, call, new_value)
-                value = new_value
+                value = _accept_edit(step, call, new_value, held)
+                held = copy_input(value) if tool.is_dynamic else value
                 edited = True
-            elif tool.is_dynamic:
+            elif tool.is_dynamic and step.takes != "person":
                 # It may have been changed in place (rule Y8).
-                _check_edit(step, call, value)
+                accepted = _accept_edit(step, call, value, held)
+                if accepted is not value:
+                    value, held = accepted, copy_input(accepted)
+                    edited = True
             if watch is not None:
                 watch.look(value, position)
             if log:
@@ -219,11 +223,20 @@ def decide(
     return call.holding(value) if edited else call
 
 
-def _check_edit(step: HookStep, call: BaseToolCall, value: Any) -> None:
-    """Raise `HookError` for an input that the tool doesn't take (rules H3, Y8)."""
-    problem = call.selector.tool.check_input(call.metadata, value)
-    if problem is not None:
-        raise _misfit(step, call.metadata, f"RunNormally({_type_name(value)}); {problem}")
+def _accept_edit(step: HookStep, call: BaseToolCall, value: Any, held: Any) -> Any:
+    """The input for what a hook passed on (rules H3, Y8); `HookError` if the tool doesn't take it.
+
+    Args:
+        step: The hook.
+        call: The call.
+        value: What it passed on.
+        held: The input before.
+    """
+    try:
+        return call.selector.tool.accept_input(call.metadata, value, held)
+    except InvalidArgumentsError as error:
+        found = f"RunNormally({_type_name(value)}); {error.detail}"
+        raise _misfit(step, call.metadata, found) from error
 
 
 def _apply_changes(step: HookStep, call: BaseToolCall, value: Any, changes: Changes) -> Any:

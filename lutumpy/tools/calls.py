@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from lutumpy.core.items import REJECTION_PREFIX, ToolMetadata
-from lutumpy.errors import InvalidArgumentsError
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.arguments import ArgumentRepair
 from lutumpy.tools.compiled import CompiledTool
@@ -180,6 +179,8 @@ class BaseToolCall:
     def with_input(self, new: Any) -> Self:
         """The same call with another input; what the model asked (`metadata`) stays.
 
+        Where a tool that is known at run time has a check, the input is what that makes of `new`.
+
         Raises:
             TypeError: `new` isn't an instance of the tool's input type.
             InvalidArgumentsError: The tool is known at run time, and `new` doesn't fit its schema;
@@ -192,10 +193,7 @@ class BaseToolCall:
                 f"with_input takes {wanted}, the input of {self.metadata.name!r}, not "
                 f"{type(new).__name__}"
             )
-        problem = tool.check_input(self.metadata, new)
-        if problem is not None:
-            raise InvalidArgumentsError(self.metadata.name, self.metadata.id, problem)
-        return self.holding(new)
+        return self.holding(tool.accept_input(self.metadata, new, self.input))
 
     def holding(self, new: Any) -> Self:
         """As `with_input`, for an input that was checked already."""

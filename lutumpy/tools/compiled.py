@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from lutumpy.errors import InvalidArgumentsError
 from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.values import dataclass
@@ -298,16 +299,20 @@ class CompiledTool:
         """
         return self.input_type.model_validate(values, by_alias=True, by_name=True)
 
-    def check_input(self, metadata: ToolMetadata, value: Any) -> str | None:
-        """Why `value` can't be the input of a call, as a sentence; `None` if it can.
+    def accept_input(self, metadata: ToolMetadata, value: Any, held: Any) -> Any:
+        """The input that a call gets for `value`, made by somebody in place of the one it `held`.
 
-        Args:
-            metadata: The call.
-            value: What somebody made in place of the input.
+        Raises:
+            InvalidArgumentsError: It can't be the input; `detail` says why in a sentence.
         """
         if isinstance(value, self.input_type):
-            return None
-        return f"the tool takes {self.input_type.__name__}"
+            return value
+        problem = f"the tool takes {self.input_type.__name__}"
+        raise InvalidArgumentsError(metadata.name, metadata.id, problem)
+
+    def values_to_edit(self, metadata: ToolMetadata, input: Any) -> dict[str, Any]:
+        """The values by argument name that an edit of `input` begins with."""
+        return self.arguments(input)
 
     # --- the function ---------------------------------------------------------------------------
 

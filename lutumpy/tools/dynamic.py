@@ -60,8 +60,9 @@ class DynamicTool:
         run: Code that runs it, async or plain: takes the arguments as a `dict`, and by name what is
             annotated `ToolMetadata` or `IdempotencyKey`, or is a value of the dispatcher's
             context. Gives a JSON value or content parts.
-        validate: Called with arguments that fit the schema, where a call is read. Gives the
-            arguments that are used, or raises `ToolError` or `ValueError`, which refuses them.
+        validate: Called with arguments that fit the schema, where a call is read or edited. Gives
+            the arguments that are used, or raises `ToolError` or `ValueError`, which refuses them.
+            Of an edit it gets the values that were left as they were before it cleaned them.
         output_schema: JSON Schema of the results; the commit checks them by it.
         check_output: `False` where results are no JSON of `output_schema`, such as a text about
             it; then the schema is only told of.

@@ -24,8 +24,8 @@ class DynamicInput(BaseModel):
     """The arguments of a call of a tool that is known at run time: JSON values by name.
 
     They were validated by the tool's JSON Schema. One that a program makes, `DynamicInput({"path":
-    "x"})`, is validated where it is given to a call or passed on by a hook. Names may be any:
-    `self`, `class`, `user-id`.
+    "x"})`, is validated where it is given to a call or passed on by a hook, and cleaned by the
+    tool's `validate`. Names may be any: `self`, `class`, `user-id`.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=True)

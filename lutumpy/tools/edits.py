@@ -8,7 +8,8 @@ What is wrong with it is the program's mistake, so it raises: a name that the to
 # The values that an edit leaves as they are were validated once. Validating them again would change
 # some of them: a field that decodes Base64 would decode twice. The model of a function has no
 # checks across fields, so there each changed field is validated alone. An input class may have such
-# checks, so it is validated whole.
+# checks, so it is validated whole. So is the input of a tool that is known at run time, from what
+# its check was given (`tools/checked_values.py`).
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def edited_input(
     """
     if not changes:
         return input
-    values = tool.arguments(input)
     check_names(tool, input, changes)
+    values = tool.values_to_edit(metadata, input)
     try:
         if tool.is_text:
             return tool.make_input(metadata, {**values, **changes})

@@ -16,8 +16,9 @@ rounds, hooks and the executor know nothing of schemas.
 # it have to lead to where its parts went (`tools/wrapped_schema.py`).
 #
 # Hooks may edit what they are given: they return other values, or change those they have in place.
-# So what a hook passed on is looked at once more, if it isn't what the model's text says any more
-# (`check_input`, rule Y8).
+# So what a hook passed on is looked at once more, if it isn't what the call holds any more
+# (`accept_input`, rule Y8). The tool's own check cleans it then as it cleans what a model wrote
+# (`tools/checked_values.py`).
 
 from __future__ import annotations
 
@@ -35,6 +36,12 @@ from lutumpy.plain.strict_json import copy_json
 from lutumpy.tools.argument_edits import ArgumentRepair, names_property
 from lutumpy.tools.argument_report import Path, spell_path
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments, explain_raised_check
+from lutumpy.tools.checked_values import (
+    CheckedValues,
+    canonical_values,
+    carry_checked,
+    find_checked,
+)
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef
 from lutumpy.tools.dynamic_values import (
@@ -227,28 +234,81 @@ class SchemaTool(CompiledTool):
         failures = self.schema.failures(copied)
         if failures:
             raise InvalidArgumentsError(metadata.name, metadata.id, write_report(failures))
+        # A check may change what it is given.
+        before = "" if self._validate is None else json_values.encode_text(copied)
         try:
-            return input_of_values(self._clean(copied))
+            made = input_of_values(self._clean(copied))
         except ToolError as error:
             raise InvalidArgumentsError(metadata.name, metadata.id, str(error)) from error
         except Exception as error:
             text = "they were refused by this tool's own check"
             raise InvalidArgumentsError(metadata.name, metadata.id, text) from error
+        if self._validate is not None:
+            carry_checked(made, self._identity, before)
+        return made
 
-    def check_input(self, metadata: ToolMetadata, value: Any) -> str | None:
+    def accept_input(self, metadata: ToolMetadata, value: Any, held: Any) -> Any:
         if not isinstance(value, DynamicInput):
-            return super().check_input(metadata, value)
-        decoded = decode_arguments(self, metadata.arguments)
-        if isinstance(decoded, Decoded):
-            written = decoded.input.__pydantic_extra__
-            # Compared as JSON: to Python, `True` equals 1.
-            if json_values.encode(written) == json_values.encode(value.values):
-                return None
+            return super().accept_input(metadata, value, held)
+        # Compared as JSON: to Python, `True` equals 1. The one that is held may have been changed
+        # in place.
+        if value is not held and _encode(value) == _encode(held):
+            return value
+        made_of = None if self._validate is None else find_checked(value, self._identity)
+        if made_of is not None and made_of.is_kept(value.values):
+            return value
+        values = self._values_to_check(metadata, value.values, held)
         try:
-            self.make_input(metadata, value.values)
+            made = self.make_input(metadata, values)
         except InvalidArgumentsError as error:
-            return f"it doesn't fit the tool's schema: {error.detail}"
-        return None
+            text = f"it doesn't fit the tool's schema: {error.detail}"
+            raise InvalidArgumentsError(metadata.name, metadata.id, text) from error
+        return value if self._validate is None else made
+
+    def values_to_edit(self, metadata: ToolMetadata, input: Any) -> dict[str, Any]:
+        return dict(self._values_to_check(metadata, input.values, input))
+
+    def _values_to_check(
+        self, metadata: ToolMetadata, values: Mapping[str, Any], held: DynamicInput
+    ) -> Mapping[str, Any]:
+        """What the check is given for `values`, which somebody made of those of `held`."""
+        if self._validate is None:
+            return values
+        checked = find_checked(held, self._identity)
+        if checked is None:
+            checked = self._check_again(metadata)
+            if checked is None or not checked.is_kept(held.values):
+                return values  # it was edited before, and loaded since
+        return checked.before_check(values)
+
+    def _check_again(self, metadata: ToolMetadata) -> CheckedValues | None:
+        """What the check was given for what the model wrote, and gives."""
+        decoded = decode_arguments(self._without_check(), metadata.arguments)
+        if not isinstance(decoded, Decoded):
+            return None
+        before = _encode(decoded.input).decode()
+        try:
+            after = self._clean(decoded.input.values)
+        except Exception:
+            return None
+        return CheckedValues(self._identity, before, canonical_values(after))
+
+    @property
+    def _identity(self) -> str:
+        """What tells its check from those of other tools, also where the tool is declared anew."""
+        return f"{self.definition.name} {self.digest}"
+
+    def _without_check(self) -> SchemaTool:
+        if self._validate is None:
+            return self
+        return SchemaTool(
+            definition=self.definition,
+            schema=self.schema,
+            wrapped=self.wrapped,
+            run=None,
+            validate=None,
+            output_schema=None,
+        )
 
     def arguments(self, input: Any) -> dict[str, Any]:
         return dict(input.values)
@@ -282,6 +342,10 @@ class SchemaTool(CompiledTool):
         if not failures:
             return None
         return f"it doesn't fit the output schema: {write_report(failures)}"
+
+
+def _encode(input: Any) -> bytes:
+    return json_values.encode(input.values)
 
 
 class _Explained(NamedTuple):

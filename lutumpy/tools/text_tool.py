@@ -177,16 +177,16 @@ class TextTool(CompiledTool):
     # --- inputs that a program makes ------------------------------------------------------------
 
     def make_input(self, metadata: ToolMetadata, values: Mapping[str, Any]) -> Any:
-        text = values.get(INPUT)
-        problem = self.check_input(metadata, text)
+        return self.accept_input(metadata, values.get(INPUT), None)
+
+    def accept_input(self, metadata: ToolMetadata, value: Any, held: Any) -> Any:
+        if not isinstance(value, str):
+            problem: str | None = f"the tool takes str, not {type(value).__name__}"
+        else:
+            problem = self.text_problem(value)
         if problem is not None:
             raise InvalidArgumentsError(metadata.name, metadata.id, problem)
-        return text
-
-    def check_input(self, metadata: ToolMetadata, value: Any) -> str | None:
-        if not isinstance(value, str):
-            return f"the tool takes str, not {type(value).__name__}"
-        return self.text_problem(value)
+        return value
 
 
 def compile_pattern(pattern: str) -> Callable[[str], bool]:

@@ -1,5 +1,7 @@
 """Hooks for tools that are known at run time: by place, by name, by the registries of a base."""
 
+import base64
+import itertools
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from dynamic_toolkit import AppTools, DataTools, weather_tool
 from lutumpy import (
     Complete,
     DynamicInput,
+    Hold,
     HookError,
     HookRegistrationError,
     NeedsTools,
@@ -18,6 +21,7 @@ from lutumpy import (
     ToolMetadata,
     ToolResult,
     ToolRound,
+    ToolRoundPlan,
     Toolset,
     hook_impl,
 )
@@ -165,6 +169,7 @@ def test_an_edit_is_validated_again_whichever_way_it_is_made_Y8() -> None:
         lambda input: RunNormally.edited(days="many"),
         lambda input: (input.values.__setitem__("days", "many"), RunNormally())[1],
         lambda input: (input.values.__setitem__("days", True), RunNormally(input))[1],
+        lambda input: (input.values.__setitem__("days", "many"), RunNormally.edited())[1],
         lambda input: RunNormally({"city": "x"}),
     ]
     for edit in wrong:
@@ -189,6 +194,92 @@ def test_a_call_that_was_cleaned_passes_unchanged_Y8a() -> None:
     plan = round.apply_hooks_sync(hooks)
     assert plan.pending[0].arguments == {"city": "OSLO", "seen": True}
     plan.discard()
+
+
+def decode_city(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A check that can't be done twice: it decodes a value, and adds what the schema refuses."""
+    city = base64.b64decode(arguments["city"], validate=True).decode()
+    return {**arguments, "city": city, "seen": True}
+
+
+OSLO, BERGEN = "T3Nsbw==", "QmVyZ2Vu"
+PASSES: Any = lambda input: RunNormally()  # noqa: E731
+EDITS: list[Any] = [
+    lambda input: RunNormally.edited(city=BERGEN),
+    lambda input: RunNormally(DynamicInput({**input.values, "city": BERGEN})),
+    lambda input: RunNormally(DynamicInput(city=BERGEN, days=1)),
+    lambda input: (input.values.__setitem__("city", BERGEN), RunNormally())[1],
+    lambda input: (input.values.__setitem__("city", BERGEN), RunNormally(input))[1],
+]
+MORE_DAYS: list[Any] = [
+    lambda input: RunNormally.edited(days=7),
+    lambda input: RunNormally(DynamicInput({**input.values, "days": 7})),
+    lambda input: (input.values.__setitem__("days", 7), RunNormally())[1],
+]
+
+
+def decided_by(*edits: Any, check: Any = decode_city) -> Any:
+    tools = AppTools.with_dynamic_tools({AppTools.more: [weather_tool(validate=check)]})
+    hooks = AppTools.hooks()
+    for edit in edits:
+        hooks.on(AppTools.more)(lambda metadata, input, edit=edit: edit(input))
+    _, round = start(weather(city=OSLO, days=1), tools=tools)
+    try:
+        return round.apply_hooks_sync(hooks)
+    except HookError:
+        round.discard()
+        raise
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_is_cleaned_once_whichever_way_it_is_made_Y8_Y8a(edit: Any) -> None:
+    for edits, days in (([edit], 1), ([edit, PASSES], 1), *[([edit, e], 7) for e in MORE_DAYS]):
+        plan = decided_by(*edits)
+        arguments = plan.pending[0].arguments
+        assert (arguments["city"], arguments["days"]) == ("Bergen", days)
+        assert plan.decisions()[0]["decision"] == "edited"
+        plan.discard()
+    wrong: list[Any] = [
+        lambda input: RunNormally.edited(city="no Base64"),
+        lambda input: (input.values.__setitem__("days", "many"), RunNormally())[1],
+        lambda input: (
+            input.values.__setitem__("days", "many"),
+            RunNormally(DynamicInput(input.values)),
+        )[1],
+    ]
+    for last in wrong:
+        with pytest.raises(HookError):
+            decided_by(edit, last)
+
+
+def test_what_a_check_gives_anew_each_time_passes_unchanged_Y8a() -> None:
+    counted = itertools.count(1)
+    copies: Any = lambda input: RunNormally(DynamicInput(input.values))  # noqa: E731
+
+    def count(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"number": next(counted)}
+
+    for number, edits in enumerate(([PASSES], [PASSES, PASSES], [copies], [copies, PASSES]), 1):
+        plan = decided_by(*edits, check=count)
+        assert plan.pending[0].arguments == {"number": number}
+        plan.discard()
+
+
+def test_a_person_decides_on_what_was_cleaned_before_the_plan_was_kept_P12_Y8a() -> None:
+    tools = AppTools.with_dynamic_tools({AppTools.more: [weather_tool(validate=decode_city)]})
+    decisions: list[tuple[Any, dict[str, Any]]] = [
+        (RunNormally(), {"city": "Oslo", "days": 1}),
+        (RunNormally.edited(days=7), {"city": "Oslo", "days": 7}),
+        (RunNormally(DynamicInput(city="Oslo", days=7, seen=True)), {"city": "Oslo", "days": 7}),
+        (RunNormally(DynamicInput(city=BERGEN)), {"city": "Bergen"}),
+    ]
+    for decision, arguments in decisions:
+        session, round = start(weather(city=OSLO, days=1), tools=tools)
+        dumped = round.apply_hooks_sync(lambda call: Hold()).suspend(scope="s")
+        plan: ToolRoundPlan[Any] = ToolRoundPlan.resume(dumped, session, tools=tools, scope="s")
+        plan = plan.decide({plan.held[0].metadata.id: decision}, by="ann")
+        assert plan.pending[0].arguments == {**arguments, "seen": True}
+        plan.discard()
 
 
 def test_several_hooks_and_the_record_of_them() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
 import sys
 from typing import Any
 
@@ -94,6 +96,67 @@ def test_an_edit_by_the_program_is_checked_by_the_tool_and_quotes_only_its_ToolE
     assert caught.value.detail == "they were refused by this tool's own check"
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert call.arguments == {"city": "Oslo"}
+
+
+def decode_city(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A check that can't be done twice: it decodes a value, and adds what the schema refuses."""
+    city = base64.b64decode(arguments["city"], validate=True).decode()
+    return {**arguments, "city": city, "seen": True}
+
+
+OSLO, BERGEN = "T3Nsbw==", "QmVyZ2Vu"
+
+
+def test_whichever_way_a_call_is_edited_its_values_are_cleaned_once_Y8_Y8a() -> None:
+    declared = weather_tool(validate=decode_city)
+    call = parse(declared, json.dumps({"city": OSLO, "days": "2"}))
+    cleaned = {"city": "Oslo", "days": 2, "seen": True}
+    assert call.arguments == cleaned
+    for edited, changed in (
+        (call.edited(days=3), {"days": 3}),
+        (call.edited(city=BERGEN), {"city": "Bergen"}),
+        (call.edited(days=1).edited(days=3), {"days": 3}),
+        (call.edited(city=BERGEN).edited(days=3), {"city": "Bergen", "days": 3}),
+        (call.with_input(DynamicInput({**call.input.values, "days": 3})), {"days": 3}),
+        (call.with_input(DynamicInput(city=BERGEN, days=2)), {"city": "Bergen"}),
+        (call.with_input(call.edited(days=3).input), {"days": 3}),
+        (call.with_input(DynamicInput(cleaned)), {}),
+    ):
+        assert edited.arguments == {**cleaned, **changed}
+    assert call.with_input(DynamicInput(city=OSLO)).arguments == {"city": "Oslo", "seen": True}
+    without = DynamicInput({"city": "Oslo", "seen": True})
+    assert call.with_input(without).arguments == {"city": "Oslo", "seen": True}
+    for refused in ({"city": "no Base64"}, {"city": BERGEN, "seen": False}, {"days": 3}):
+        with pytest.raises(InvalidArgumentsError):
+            call.with_input(DynamicInput(refused))
+
+
+def test_what_a_check_took_away_is_given_to_it_again_Y8a() -> None:
+    def give_days(arguments: dict[str, Any]) -> dict[str, Any]:
+        tags = arguments.pop("tags", [])
+        tags.append("changed in place")
+        return {**arguments, "days": len(tags)}
+
+    call = parse(weather_tool(validate=give_days), '{"city": "Oslo", "tags": ["a", "b"]}')
+    assert call.arguments == {"city": "Oslo", "days": 3}
+    edited = call.edited(city="Bergen")
+    assert edited.arguments == {"city": "Bergen", "days": 3}
+    assert edited.edited(city="Moss").arguments == {"city": "Moss", "days": 3}
+
+
+def test_what_an_edited_input_carries_is_not_seen_Y8a() -> None:
+    call = parse(weather_tool(validate=decode_city), json.dumps({"city": OSLO}))
+    edited, made = call.edited(city=BERGEN), DynamicInput(city="Bergen", seen=True)
+    for input in (edited.input, edited.input.model_copy(deep=True)):
+        assert input == made
+        assert (repr(input), dict(input)) == (repr(made), dict(made))
+        assert input.model_dump() == made.model_dump()
+        assert input.model_dump_json() == made.model_dump_json()
+    assert pickle.loads(pickle.dumps(edited.input)) == made
+    # The check of another tool has seen nothing of it.
+    other = parse(weather_tool("other", validate=decode_city), json.dumps({"city": OSLO}))
+    with pytest.raises(InvalidArgumentsError):
+        other.with_input(edited.input)
 
 
 def test_another_input_is_validated_where_the_text_of_the_call_fits_no_more_Y8() -> None:

@@ -150,6 +150,10 @@ class AGUIStream:
             return
         yield from self._resume_step()
 
+    def end(self, event: RunFailed | RunStopped) -> bytes:
+        """The end of the response where the log has none for it: the run took no notice of it."""
+        return b"".join(map(encode_data, [*self.begin(), *self._encode(RunEnded(event))]))
+
     def _resume_step(self) -> Iterator[Event]:
         """Open what is going on at this moment."""
         task = self._view.task

@@ -133,6 +133,11 @@ class AISDKStream:
             data += _DONE
         return (Frame(stored.seq, data),) if data else ()
 
+    def end(self, event: RunFailed | RunStopped) -> bytes:
+        """The end of the response where the log has none for it: the run took no notice of it."""
+        self.ended = True
+        return encode_data(_encode_end(event)) + _DONE
+
     def _begin(self, chunks: list[Chunk]) -> list[Chunk]:
         """The chunks, behind the beginning of the response, which says which message it is of."""
         task = self._view.task

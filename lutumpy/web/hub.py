@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -34,11 +34,13 @@ class _Follower:
         events: Its queue.
         woken: Set when somebody has read, or stops reading.
         is_cut_off: Whether its queue was full.
+        waiting: What it waits in, while it does.
     """
 
     events: deque[StoredEvent] = field(default_factory=deque)
     woken: anyio.Event = field(default_factory=anyio.Event)
     is_cut_off: bool = False
+    waiting: anyio.CancelScope | None = None
 
 
 @dataclass(eq=False)
@@ -96,9 +98,18 @@ class EventHub:
                     yield stored
 
     async def follow_or_wait(
-        self, scope: str, *, after: int = 0, patience: float | None = None
+        self,
+        scope: str,
+        *,
+        after: int = 0,
+        patience: float | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> AsyncGenerator[StoredEvent | None, None]:
-        """As `follow`; `None` where nothing came for `patience` seconds."""
+        """As `follow`; `None` where nothing came for `patience` seconds.
+
+        It ends too behind the last event that there is, where `is_over` says so: whoever makes it
+        say something else calls `wake`.
+        """
         last = await self._store.last_event(scope)
         if after > last:
             raise WebError(409, "There is no such event yet.")
@@ -119,7 +130,10 @@ class EventHub:
                         after = stored.seq
                 if follower.is_cut_off:
                     return
+                if is_over() and await self._store.last_event(scope) <= after:
+                    return
                 with anyio.move_on_after(patience) as waiting:
+                    follower.waiting = waiting
                     await self._wait(scope, channel, follower)
                 if waiting.cancelled_caught:
                     yield None
@@ -129,6 +143,13 @@ class EventHub:
                 del self._channels[scope]
                 if channel.source is not None:
                     await _close(channel.source)
+
+    def wake(self, scope: str) -> None:
+        """Let the followers of a conversation look at once whether it is over."""
+        channel = self._channels.get(scope)
+        for follower in () if channel is None else channel.followers:
+            if follower.waiting is not None:
+                follower.waiting.cancel()
 
     async def _read_until(
         self, scope: str, after: int, last: int

@@ -12,18 +12,24 @@
 # begun only then would be left in the middle, perhaps of a call. So a run that was cancelled by
 # anything but `stop` is followed by no other one, and what has to be done later is a timer, which
 # ends with the loop.
+#
+# A run may end without a word in the log for those who wait for their message: it failed before it
+# took that, or the conversation is stuck, which its log says only once. So watchers are told here
+# how the last run ended, where no other one follows it.
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import aclosing
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from lutumpy.durable import Claim, DurableLoop, OperatorStore, Taken
+from lutumpy import TakenOverError
+from lutumpy.durable import Claim, DurableLoop, OperatorStore, Stuck, Taken
 from lutumpy.durable.events import RUN_BY, RunBy
-from lutumpy.durable.log import ENDINGS, RunStopped
+from lutumpy.durable.log import ENDINGS, RunFailed, RunStopped
 from lutumpy.durable.shown import dump_event
 
 __all__ = ["Runs"]
@@ -43,17 +49,25 @@ class Runs:
         loop: What runs them.
         store: Its store.
         stop_when_left: Whether a run ends when nobody has watched it for `SECONDS_ALONE`.
+        tell: Called with a conversation that has come to have a `failure`.
     """
 
     def __init__(
-        self, loop: DurableLoop[Any, Any], store: OperatorStore, *, stop_when_left: bool
+        self,
+        loop: DurableLoop[Any, Any],
+        store: OperatorStore,
+        *,
+        stop_when_left: bool,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self._loop = loop
         self._store = store
         self._stop_when_left = stop_when_left
+        self._tell = tell
         self._tasks: dict[str, tuple[asyncio.Task[None], RunBy]] = {}
         self._again: set[str] = set()
         self._stopping: set[str] = set()
+        self._failures: dict[str, RunFailed | RunStopped] = {}
         # What wakes those that wait for another process.
         self._elsewhere: dict[str, asyncio.Event] = {}
         self._watchers: dict[str, int] = {}
@@ -67,19 +81,32 @@ class Runs:
         if scope in self._tasks:
             self._again.add(scope)
             return
+        self._failures.pop(scope, None)
         by = RunBy()
         task = asyncio.get_running_loop().create_task(self._run(scope, by))
         self._tasks[scope] = task, by
-        task.add_done_callback(lambda ended: self._ended(scope, ended))
+        task.add_done_callback(lambda ended: self._ended(scope, ended, by))
 
-    def _ended(self, scope: str, task: asyncio.Task[None]) -> None:
+    def failure(self, scope: str) -> RunFailed | RunStopped | None:
+        """How the last run of this process ended, where it failed or was stopped.
+
+        `None` where it didn't, or another one goes on or follows it.
+        """
+        return None if scope in self._tasks else self._failures.get(scope)
+
+    def _ended(self, scope: str, task: asyncio.Task[None], by: RunBy) -> None:
         self._tasks.pop(scope, None)
         is_wanted = scope in self._again
-        is_loop_ending = task.cancelled() and scope not in self._stopping
+        is_stopped = task.cancelled() and scope in self._stopping
+        is_loop_ending = task.cancelled() and not is_stopped
         self._again.discard(scope)
         self._stopping.discard(scope)
+        if is_stopped:
+            self._failures[scope] = RunStopped(by.by)
         if is_wanted and not is_loop_ending:
             self.begin(scope)
+        elif scope in self._failures and self._tell is not None:
+            self._tell(scope)
 
     async def _run(self, scope: str, by: RunBy) -> None:
         RUN_BY.set(by)
@@ -87,9 +114,13 @@ class Runs:
             while isinstance(outcome := await self._loop.run(scope), Taken):
                 if not await self._wait_for_another(scope, outcome.until):
                     return
+            if isinstance(outcome, Stuck):
+                self._failures[scope] = RunFailed("Stuck")
         except Exception as error:
             # Its log says so to those who watch; why is for who operates it.
             logger.error("the run of %r failed: %s: %s", scope, type(error).__name__, error)
+            if not isinstance(error, TakenOverError):  # whoever has it writes how it ends
+                self._failures[scope] = RunFailed(type(error).__name__)
 
     async def _wait_for_another(self, scope: str, until: datetime) -> bool:
         """Wait while another process goes on with a conversation; gives whether to try then.

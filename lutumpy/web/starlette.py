@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from lutumpy import Session
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
-from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits
+from lutumpy.durable.log import ENDINGS, MessagesTaken, RunFailed, RunStopped, RunWaits
 from lutumpy.errors import StoreError
 from lutumpy.web.ag_ui import AGUIStream
 from lutumpy.web.ai_sdk import AISDKStream, ui_messages
@@ -110,7 +110,8 @@ def chat_routes(
             "front_ends= has 'ai_sdk', 'ag_ui' and 'sse', on_leave= is 'go_on' or 'stop', and "
             f"heartbeat= is positive: {front_ends!r}, {on_leave!r}, {heartbeat!r}"
         )
-    runs = Runs(loop, store, stop_when_left=on_leave == "stop")
+    hub = EventHub(store, queue=queue)
+    runs = Runs(loop, store, stop_when_left=on_leave == "stop", tell=hub.wake)
     settings = _Settings(
         Show() if show is None else show,
         sdk,
@@ -118,7 +119,7 @@ def chat_routes(
         new_session or (lambda scope, by: Session()),
         heartbeat,
     )
-    chat = _Chat(loop, store, runs, EventHub(store, queue=queue), who, settings)
+    chat = _Chat(loop, store, runs, hub, who, settings)
     routes: list[Route] = []
     if "ai_sdk" in front_ends:
         routes += [
@@ -345,11 +346,17 @@ class _Chat:
                     yield encode_data(event)
                 if stream.ended:
                     return
-            async with aclosing(self._follow(scope, last, message_id)) as events:
+            is_endless = isinstance(stream, EventSource)
+            follow = self._follow(scope, last, message_id, is_endless=is_endless)
+            async with aclosing(follow) as events:
                 async for each in events:
                     if each is None:
                         yield HEARTBEAT
                         continue
+                    if isinstance(each, (RunFailed, RunStopped)):
+                        if not isinstance(stream, EventSource):
+                            yield stream.end(each)
+                        return
                     if message_id is not None and each.event.get("event") == "RunWaits":
                         yield encode_data({"type": "error", "errorText": ANSWER_FIRST})
                         return
@@ -362,16 +369,21 @@ class _Chat:
             self._runs.leave(scope)
 
     async def _follow(
-        self, scope: str, last: int, message_id: str | None
-    ) -> AsyncGenerator[StoredEvent | None, None]:
+        self, scope: str, last: int, message_id: str | None, *, is_endless: bool
+    ) -> AsyncGenerator[StoredEvent | RunFailed | RunStopped | None, None]:
         """What comes behind the last event; where a message is awaited, from its task on.
 
         Where a person is asked something before the message was taken, that has to be answered
-        first (see `Incoming.take`): the last thing that comes is the news of it.
+        first (see `Incoming.take`): the last thing that comes is the news of it. So it is where the
+        last run has failed or was stopped, and its end isn't among what came, unless it is endless.
         """
         skipped: list[StoredEvent] = []
-        patience = self._settings.heartbeat
-        source = self._hub.follow_or_wait(scope, after=last, patience=patience)
+        source = self._hub.follow_or_wait(
+            scope,
+            after=last,
+            patience=self._settings.heartbeat,
+            is_over=lambda: not is_endless and self._runs.failure(scope) is not None,
+        )
         async with aclosing(source) as events:
             async for stored in events:
                 if stored is None or message_id is None:
@@ -390,6 +402,8 @@ class _Chat:
                 elif isinstance(event, RunWaits) and (event.held or event.asked):
                     yield stored
                     return
+        if not is_endless and (failure := self._runs.failure(scope)) is not None:
+            yield failure
 
 
 def _is_going_on(known: Sequence[StoredEvent], last: int) -> bool:

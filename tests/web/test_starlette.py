@@ -249,8 +249,7 @@ async def test_a_message_that_a_question_overtakes_is_told_so_and_answered_behin
         first = asyncio.create_task(site.post("/chat", said()))
         await store.came.wait()
         second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
-        while not any(each.id == "message:m2" for each in await store.inbox("c1")):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await left(store, "m2")
         store.allowed.set()
         client = ChatClient().read(await first)
         assert client.finished == {"type": "finish", "finishReason": "tool-calls"}
@@ -377,8 +376,7 @@ async def test_a_message_that_comes_while_a_run_goes_on_has_its_answer_W5() -> N
         first = asyncio.create_task(site.post("/chat", said()))
         await waits.wait()
         second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
-        while not any(each.id == "message:m2" for each in await store.inbox("c1")):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await left(store, "m2")
         asked = {"id": "m3", "role": "user", "content": "And more?"}
         run = {"threadId": "c1", "runId": "r1", "messages": [asked]}
         third = asyncio.create_task(site.post("/ag-ui", run))
@@ -409,6 +407,64 @@ async def test_stop_ends_the_run_and_says_who_stopped_it_W19() -> None:
         assert data.count(b": lutumpy") > 1  # heartbeats (W13)
         assert ChatClient().read(data).finished == {"type": "abort", "reason": "stopped by ann"}
         assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": False}
+
+
+async def left(store: MemoryStore, message_id: str) -> None:
+    """Wait until a message is in the inbox."""
+    while not any(each.id == f"message:{message_id}" for each in await store.inbox("c1")):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+async def test_a_message_that_waits_behind_a_run_that_is_stopped_is_told_so_W1_W19() -> None:
+    store = MemoryStore()
+    async with serving(store, loop=slow_loop(store)) as site:
+        reading = asyncio.create_task(site.post("/chat", said()))
+        await until(lambda: "c1" in store._conversations and len(store._find("c1").events) >= 5)
+        second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
+        await left(store, "m2")
+        assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": True}
+        stopped = {"type": "abort", "reason": "stopped by ann"}
+        assert ChatClient().read(await reading).finished == stopped
+        assert chunks_of(await second) == [stopped, "[DONE]"]
+        # It waits for whoever goes on.
+        assert [each.id for each in await store.inbox("c1")] == ["message:m2"]
+
+
+class NoRunner:
+    """A runner that can't be reached."""
+
+    async def run(self, tickets: Any, journal: Any) -> Any:
+        raise OSError("a canary of an address")
+
+
+@pytest.mark.parametrize("path", ["/chat", "/ag-ui"])
+async def test_a_message_behind_a_run_that_fails_again_or_is_stuck_is_told_so_W1(path: str) -> None:
+    """The log says only once that a conversation is stuck, and nothing of a store that is away."""
+
+    async def ended(message_id: str) -> Any:
+        asked = {"id": message_id, "role": "user", "content": "And?"}
+        run = {"threadId": "c1", "runId": "r", "messages": [asked]}
+        body = said("And?", id=message_id) if path == "/chat" else run
+        found = [each for each in chunks_of(await site.post(path, body)) if each != "[DONE]"]
+        return found[-1].get("errorText") or found[-1]["code"]
+
+    store = MemoryStore()
+    loop = make_loop(store, PLAIN, hooks=None, runner=NoRunner(), max_attempts=2)
+    async with serving(store, loop=loop) as site:
+        found = [await ended(f"m{number}") for number in range(5)]
+        assert [kind for text in found for kind in ("OSError", "Stuck") if kind in text] == [
+            *("OSError", "OSError", "Stuck", "Stuck", "Stuck")
+        ]
+        if path == "/ag-ui":  # it comes again, with nothing new
+            run = {"threadId": "c1", "runId": "r", "messages": []}
+            assert chunks_of(await site.post(path, run))[-1]["code"] == "Stuck"
+        await store.retry("c1", by="ann")
+
+        async def claim(*args: Any, **options: Any) -> Any:
+            raise OSError("a canary of an address")
+
+        store.claim = claim  # type: ignore[method-assign]
+        assert "OSError" in await ended("m9")
 
 
 async def test_stop_reaches_a_run_of_another_process_W19() -> None:

@@ -41,6 +41,7 @@ from lutumpy.web.parts import (
     StepReset,
     StepRewritten,
     Task,
+    TaskEnded,
     TextPart,
     ValueGiven,
 )
@@ -173,6 +174,7 @@ class AGUIStream:
                     yield from self._encode(CallGrew(part, part.arguments))
 
     def _begin_step(self, step: Step) -> Iterator[Event]:
+        yield from self._close()
         self._step = step
         yield {"type": "STEP_STARTED", "stepName": f"round {step.number}"}
 
@@ -181,7 +183,7 @@ class AGUIStream:
     def _encode(self, change: Change) -> Iterator[Event]:
         if isinstance(change, StepBegan):
             yield from self._begin_step(change.step)
-        elif isinstance(change, StepEnded):
+        elif isinstance(change, (StepEnded, TaskEnded)):  # of a run that failed, none was said
             yield from self._close()
         elif isinstance(change, StepRewritten):
             yield from self._close_parts()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,6 +211,34 @@ def test_a_run_that_ends_otherwise_says_so(event: Any, ended: Any) -> None:
     assert client.ended == ended
     assert stream.ended
     assert not stream.feed(log[4])
+
+
+def test_the_run_behind_one_that_ended_anywhere_is_a_legal_sequence_W23() -> None:
+    """Where the task goes on, where the next one begins, and for clients that come again."""
+    log = run_log(PLAIN, messages=("Please do it.", "And now?"))
+    first = [each for each in log if each.task == 1]
+    behind = [each for each in log if each.task == 2]
+    for event in ({"event": "RunFailed", "kind": "OSError"}, {"event": "RunStopped", "by": "ann"}):
+        for cut, stored in enumerate(first[:-1]):
+            place = (stored.task, stored.round, stored.attempt, stored.at)
+            broken = [*first[: cut + 1], StoredEvent(0, *place, event)]
+            again = {"event": "Restarted", "round": stored.round, "attempt": 2}
+            is_lost = bool(stored.event.get("delta"))
+            restarted = [StoredEvent(0, *place, again)] if is_lost else []
+            for rest in ([*restarted, *first[cut + 1 :]], behind):
+                whole = [
+                    replace(each, seq=seq) for seq, each in enumerate([*broken, *rest], start=1)
+                ]
+                for snapshot in (False, True):
+                    stream = AGUIStream(SCOPE, "r2", after=len(broken), snapshot=snapshot)
+                    # A client without all messages has those of the response before.
+                    seen = AGUIStream(SCOPE, "r1")
+                    client = AgentClient()
+                    if not snapshot:
+                        client.read(sent(seen, whole[: len(broken)]))
+                    client.read(sent(stream, whole))
+                    assert client.ended["outcome"] == {"type": "success"}
+                    assert client.messages[-1]["content"] == "Third."
 
 
 def test_a_value_is_told_and_a_provider_s_own_call_has_no_text_before_it() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lutumpy.durable import DurableEvent, UnknownEvent
 from lutumpy.durable.log import (
+    CallDecided,
     CallDelivered,
     Completed,
     Delta,
@@ -136,7 +137,8 @@ class Show:
         shown: Any = replace(cast("Any", value), **changed) if changed else value
         if isinstance(shown, ShownResult) and not self._shows_output(shown.call.tool):
             return replace(shown, content=None, cut=False)
-        if isinstance(shown, ShownRejection) and not self._shows_output(shown.call.tool):
+        is_refusal = isinstance(shown, (ShownRejection, CallDecided))
+        if is_refusal and not self._shows_output(shown.call.tool):
             return replace(shown, reason="")
         return shown
 

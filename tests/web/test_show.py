@@ -48,6 +48,17 @@ def test_what_is_not_shown_is_in_no_byte_W22() -> None:
     assert b"l1" in status
 
 
+def test_a_reason_of_a_person_is_hidden_with_the_outputs_W22() -> None:
+    log = run_log(FULL, {"decision": "reject", "reason": "a canary of a reason"})
+    assert b"canary" in all_bytes(log, Show())
+    for show in (
+        Show(outputs=False),
+        Show(tools={"pay": "status"}),
+        Show(tools={"pay": "nothing"}),
+    ):
+        assert b"canary" not in all_bytes(log, show)
+
+
 def test_redact_comes_last_W22() -> None:
     seen: list[Any] = []
 

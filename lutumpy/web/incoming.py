@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import FilePart, ImagePart, Session, TextPart
-from lutumpy.durable import AskedCall, DurableLoop, OperatorStore, StoredEvent
+from lutumpy.durable import AskedCall, DurableLoop, HeldPlan, OperatorStore, StoredEvent
 from lutumpy.durable.conversation import load_message
-from lutumpy.durable.log import ENDINGS, MessagesTaken, RunWaits, ShownMessage
+from lutumpy.durable.log import ENDINGS, CallHeld, MessagesTaken, RunWaits, ShownMessage
 from lutumpy.errors import StoreError
 from lutumpy.models import Message
 from lutumpy.web.inbound import (
@@ -22,6 +22,7 @@ from lutumpy.web.inbound import (
     question_id,
 )
 from lutumpy.web.runs import Runs
+from lutumpy.web.show import Show
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -80,9 +81,14 @@ class Past:
                     found = stored.seq
         return found
 
-    def was_asked(self, approval_id: str) -> bool:
-        """Whether this question was ever asked."""
-        return any(stored.event.get("approval_id") == approval_id for stored in self.events)
+    def asked(self, approval_id: str) -> CallHeld | None:
+        """The question with this id, if it was ever asked."""
+        for stored in self.events:
+            if stored.event.get("approval_id") == approval_id:
+                event = stored.load()
+                if isinstance(event, CallHeld):
+                    return event
+        return None
 
 
 class Incoming:
@@ -93,6 +99,7 @@ class Incoming:
         store: Its store.
         runs: The runs of this process.
         new_session: Makes the session of a conversation that begins.
+        show: What is shown: nobody answers for a call that isn't.
     """
 
     def __init__(
@@ -101,11 +108,13 @@ class Incoming:
         store: OperatorStore,
         runs: Runs,
         new_session: Callable[[str, str], Session],
+        show: Show,
     ) -> None:
         self._loop = loop
         self._store = store
         self._runs = runs
         self._new_session = new_session
+        self._show = show
 
     async def take(self, inbound: Inbound, by: str) -> tuple[Past, int, int | None]:
         """Leave what came in the store, and let the conversation go on.
@@ -143,7 +152,7 @@ class Incoming:
     async def _is_asking(self, scope: str) -> bool:
         """Whether a person has to answer before the conversation goes on."""
         held = await self._store.held(scope=scope)
-        return any(plan.held for plan in held) or bool(await self.asked(scope))
+        return any(plan.held for plan in held) or bool(await self._all_asked(scope))
 
     async def _reply(self, scope: str, replies: Sequence[QuestionAnswer], by: str) -> set[str]:
         """Answer what servers ask; gives the ids of the calls."""
@@ -199,6 +208,7 @@ class Incoming:
             f"{plan.digest}:{call_id}": (plan.digest, call_id)
             for plan in await self._store.held(scope=scope)
             for call_id in plan.held
+            if not self._show.hides(_tool_of(plan, call_id))
         }
         decisions: dict[str, dict[str, Any]] = {}
         for answer in answers:
@@ -206,7 +216,9 @@ class Incoming:
             if found is not None:
                 digest, call_id = found
                 decisions.setdefault(digest, {})[call_id] = answer.decision()
-            elif not past.was_asked(answer.approval_id):
+                continue
+            asked = past.asked(answer.approval_id)
+            if asked is None or self._show.hides(asked.call.tool):
                 raise WebError(409, "Nobody asks whether such a call may run.")
         for digest, decided in decisions.items():
             try:
@@ -243,6 +255,11 @@ class Incoming:
         return Past(events, last)
 
     async def asked(self, scope: str) -> tuple[AskedCall, ...]:
+        """The calls that ask something, of those that are shown."""
+        asked = await self._all_asked(scope)
+        return tuple([call for call in asked if not self._show.hides(call.tool)])
+
+    async def _all_asked(self, scope: str) -> tuple[AskedCall, ...]:
         store: Any = self._store
         asked: tuple[AskedCall, ...] = await store.asked(scope) if hasattr(store, "asked") else ()
         return asked
@@ -257,6 +274,12 @@ class Incoming:
                 raise
             # It quotes the form and the answer, both of which the client has.
             raise WebError(422, str(error)) from error
+
+
+def _tool_of(plan: HeldPlan, call_id: str) -> str:
+    """The tool of a call of a plan."""
+    calls: Any = plan.plan["calls"]
+    return next(str(call["tool"]) for call in calls if call["call_id"] == call_id)
 
 
 def _message(message: NewMessage) -> Message | str:

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lutumpy.durable import DurableEvent, UnknownEvent
 from lutumpy.durable.log import (
+    CallAsked,
     CallDecided,
     CallDelivered,
+    CallHeld,
+    CallPromised,
     Completed,
     Delta,
+    RunWaits,
     ShownCall,
     ShownIssue,
     ShownRejection,
@@ -25,7 +29,7 @@ from lutumpy.plain.values import dataclass
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["Show", "ShowTool"]
+__all__ = ["Show", "ShowTool", "ShownLog"]
 
 ShowTool: TypeAlias = Literal["all", "status", "nothing"]
 """What is shown of a tool's calls: everything, that they were made and how they ended, nothing."""
@@ -73,6 +77,15 @@ class Show:
             shown = cast("DurableEvent | None", self._reduce(event))
         return shown if shown is None or self.redact is None else self.redact(shown)
 
+    @property
+    def hides_tools(self) -> bool:
+        """Whether there are tools of which nothing is shown."""
+        return "nothing" in (self.tools or {}).values()
+
+    def hides(self, tool: str) -> bool:
+        """Whether nothing of a tool is shown: nobody who watches may answer for its calls."""
+        return self._of_tool(tool) == "nothing"
+
     def _of_tool(self, name: str) -> ShowTool:
         return (self.tools or {}).get(name, "all")
 
@@ -92,7 +105,7 @@ class Show:
         if event.kind not in ("ToolCallDelta", "InvalidToolCallDelta"):
             return None  # what else streams comes whole with the steps of the round
         name = str(event.values.get("name", ""))
-        if self._of_tool(name) == "nothing":
+        if self.hides(name):
             return None
         if self._shows_input(name):
             return event
@@ -107,7 +120,7 @@ class Show:
         if kind != "call":
             return None
         name = str(block.get("tool", ""))
-        if self._of_tool(name) == "nothing":
+        if self.hides(name):
             return None
         return block if self._shows_input(name) else {**block, "arguments": ""}
 
@@ -119,7 +132,7 @@ class Show:
             return self._call(value)
         if isinstance(value, ShownIssue):
             return self._issue(value)
-        if isinstance(value, CallDelivered) and self._of_tool(value.tool) == "nothing":
+        if isinstance(value, CallDelivered) and self.hides(value.tool):
             return None
         if isinstance(value, tuple):
             reduced = [self._reduce(each) for each in value]
@@ -143,17 +156,54 @@ class Show:
         return shown
 
     def _call(self, call: ShownCall) -> ShownCall | None:
-        if self._of_tool(call.tool) == "nothing":
+        if self.hides(call.tool):
             return None
         if self._shows_input(call.tool):
             return call
         return replace(call, arguments="", input=None)
 
     def _issue(self, issue: ShownIssue) -> ShownIssue | None:
-        if self._of_tool(issue.tool) == "nothing":
+        if self.hides(issue.tool):
             return None
         # What is wrong with an input quotes it, and what is wrong with a name lists the tools.
-        detail = "" if "nothing" in (self.tools or {}).values() else issue.detail
+        detail = "" if self.hides_tools else issue.detail
         if self._shows_input(issue.tool):
             return replace(issue, detail=detail)
         return replace(issue, arguments="", detail="")
+
+
+class ShownLog:
+    """What is shown of one log, event by event: `RunWaits` names calls by their ids alone, so that
+    it has to be known which of them aren't shown.
+
+    Args:
+        show: What is shown.
+    """
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._tools: dict[str, str] = {}  # of the calls that may be waited for, by their ids
+
+    def note(self, event: DurableEvent) -> None:
+        """Take notice of an event that isn't to be sent, since it was."""
+        if isinstance(event, (CallHeld, CallPromised, CallAsked)) and self._show.hides_tools:
+            self._tools[event.call.call_id] = event.call.tool
+
+    def apply(self, event: DurableEvent) -> DurableEvent | None:
+        """As `Show.apply`."""
+        self.note(event)
+        if isinstance(event, RunWaits) and self._show.hides_tools:
+            event = self._without_hidden(event)
+        return self._show.apply(event)
+
+    def _without_hidden(self, event: RunWaits) -> RunWaits:
+        return replace(
+            event,
+            held=self._shown_of(event.held),
+            promised=self._shown_of(event.promised),
+            asked=self._shown_of(event.asked),
+        )
+
+    def _shown_of(self, call_ids: tuple[str, ...]) -> tuple[str, ...]:
+        tools = {call_id: self._tools[call_id] for call_id in call_ids if call_id in self._tools}
+        return tuple([call_id for call_id, tool in tools.items() if not self._show.hides(tool)])

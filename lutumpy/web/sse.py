@@ -11,7 +11,7 @@ from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
 from lutumpy.durable.shown import dump_event
 from lutumpy.plain import json_values
 from lutumpy.web.frames import Frame
-from lutumpy.web.show import Show
+from lutumpy.web.show import Show, ShownLog
 
 __all__ = ["EventSource"]
 
@@ -20,7 +20,8 @@ class EventSource:
     """The events of a conversation, one for one: `id:` is its number, `event:` its name (rule W12).
 
     A browser's `EventSource` comes again with `Last-Event-ID`, and goes on behind it. Pieces of an
-    answer that are gone by then are in its `Completed`.
+    answer that are gone by then are in its `Completed`. Where `show` hides tools, it is given the
+    log from its beginning: what waits names calls that it has to know.
 
     Args:
         scope: The conversation's id.
@@ -40,14 +41,15 @@ class EventSource:
 
     def __init__(self, scope: str, *, show: Show | None = None, after: int = 0) -> None:
         self.ended: bool = False
-        self._show = Show() if show is None else show
+        self._shown = ShownLog(Show() if show is None else show)
         self._after = after
 
     def feed(self, stored: StoredEvent, *, superseded: bool = False) -> tuple[Frame, ...]:
         """An event as it is sent; nothing where it was seen, or isn't shown."""
         if stored.seq <= self._after:
+            self._shown.note(stored.load())
             return ()
-        shown = self._show.apply(stored.load())
+        shown = self._shown.apply(stored.load())
         if shown is None:
             return ()
         is_end = isinstance(shown, (LoopEnded, RunWaits, RunFailed, RunStopped))

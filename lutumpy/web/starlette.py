@@ -185,7 +185,7 @@ class _Chat:
     ) -> None:
         self._store = store
         self._runs = runs
-        self._incoming = Incoming(loop, store, runs, settings.new_session)
+        self._incoming = Incoming(loop, store, runs, settings.new_session, settings.show)
         self._hub = hub
         self._who = who
         self._settings = settings
@@ -293,8 +293,11 @@ class _Chat:
             raise WebError(409, "There is no such event yet.")
         if not await has_ended(self._store, scope):  # as in `stream`
             self._runs.begin(scope)
-        stream = EventSource(scope, show=self._settings.show, after=after)
-        return self._respond(request, scope, stream, Past((), after), None)
+        show = self._settings.show
+        # What was seen is read only where it says which calls aren't shown.
+        past = await self._incoming.past(scope) if show.hides_tools else Past((), after)
+        stream = EventSource(scope, show=show, after=after)
+        return self._respond(request, scope, stream, past, None)
 
     # --- what goes out -----------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ from lutumpy.web.parts import (
     TaskEnded,
     ValueGiven,
 )
-from lutumpy.web.show import Show
+from lutumpy.web.show import Show, ShownLog
 
 __all__ = ["View"]
 
@@ -73,7 +73,7 @@ class View:
     def __init__(self, scope: str, show: Show) -> None:
         self.tasks: list[Task] = []
         self._scope = scope
-        self._show = show
+        self._shown = ShownLog(show)
 
     @property
     def task(self) -> Task | None:
@@ -82,7 +82,7 @@ class View:
 
     def apply(self, stored: StoredEvent) -> Iterator[Change]:
         """What an event changes, in order. Each change is in the state when it is given."""
-        event = self._show.apply(stored.load())
+        event = self._shown.apply(stored.load())
         if event is None:
             return
         task = self.task

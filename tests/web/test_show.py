@@ -59,6 +59,19 @@ def test_a_reason_of_a_person_is_hidden_with_the_outputs_W22() -> None:
         assert b"canary" not in all_bytes(log, show)
 
 
+def test_what_waits_names_no_call_that_is_not_shown_W22() -> None:
+    log = run_log(FULL)
+    shows = Show(tools={"pay": "nothing"}), Show(tools={"audit": "nothing"}), Show()
+    for show, held in zip(shows, ([], ["p1"], ["p1"]), strict=True):
+        for after in range(len(log)):
+            source = EventSource(SCOPE, show=show, after=after)
+            frames = [frame for stored in log for frame in source.feed(stored)]
+            data = frames[-1].data
+            assert b"event: RunWaits" in data
+            assert json.loads(data.split(b"data: ")[1])["held"] == held
+    assert b"p1" not in all_bytes(log, shows[0])
+
+
 def test_redact_comes_last_W22() -> None:
     seen: list[Any] = []
 

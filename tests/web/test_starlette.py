@@ -192,6 +192,32 @@ async def test_forged_bodies_decide_nothing_W16_W17_W18() -> None:
         assert [plan.held for plan in await site.store.held()] == [("p1",)]
 
 
+async def test_nobody_decides_a_call_that_is_not_shown_W16_W22() -> None:
+    """Who knows its id, as from another page, can't: what isn't shown is another person's."""
+    async with serving(show=Show(tools={"pay": "nothing"})) as site:
+        client = ChatClient().read(await site.post("/chat", said()))
+        assert b"p1" not in json.dumps(client.message).encode()
+        (held,) = await site.store.held()
+        asked = f"{held.digest}:p1"
+        approval = {"id": asked, "approved": True}
+        part = {"type": "tool-pay", "toolCallId": "p1", "input": {}, "approval": approval}
+        part["state"] = "approval-responded"
+        body = {"id": "c1", "messages": [{"id": "a", "role": "assistant", "parts": [part]}]}
+        entry = {"interruptId": asked, "status": "resolved", "payload": {"approved": True}}
+        run = {"threadId": "c1", "runId": "r", "messages": [], "resume": [entry]}
+        for _ in range(2):
+            await site.post("/chat", body, status=409)
+            await site.post("/ag-ui", run, status=409)
+            # Nor is it told what somebody decides who may.
+            await make_loop(site.store, FULL).decide(
+                *("c1", held.digest, {"p1": {"decision": "run"}}), by="operator"
+            )
+        log = site.store._find("c1").events
+        (waits,) = [stored.seq for stored in log if stored.event["event"] == "RunWaits"]
+        *_, shown = await site.first_lines(f"/events/c1?after={waits - 1}", 4)
+        assert '"held": []' in shown
+
+
 async def test_a_message_is_another_one_with_another_file_W15() -> None:
     def with_file(data: bytes, **fields: Any) -> dict[str, Any]:
         body = said()

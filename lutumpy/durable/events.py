@@ -289,7 +289,12 @@ class EventWriter:
         told: list[Mapping[str, JsonValue]] = []
         for result, reason in results:
             metadata = result.metadata
-            event = CallDelivered(metadata.id, metadata.name, result.status, reason)
+            shown = show_result(result, {})
+            event = CallDelivered(
+                *(metadata.id, metadata.name, result.status, reason),
+                content=shown["content"],
+                cut=shown["cut"],
+            )
             told.append(_once(dump_event(event), f"CallDelivered:{metadata.id}"))
         await self._write(told)
 

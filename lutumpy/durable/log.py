@@ -100,7 +100,7 @@ class ShownResult:
 
     Attributes:
         call: The call.
-        status: `ok`, `error` or `rejected`.
+        status: `ok`, `error` or `rejected`; `promised` where it comes later (`CallDelivered`).
         content: Its text as the model reads it; images and files are described.
         cut: Whether that is its beginning only: 16 kB are shown.
     """
@@ -286,13 +286,16 @@ class CallAsked:
 @dataclass(frozen=True, slots=True)
 class CallDelivered:
     """The late result of a call is taken: `outcome` is its status (`ok`, `error`, `rejected`), and
-    `reason` is `delivered`, or `expired` where none came.
+    `reason` is `delivered`, or `expired` where none came. `content` and `cut` are as in
+    `ShownResult`; a log of an earlier release has none.
     """
 
     call_id: str
     tool: str
     outcome: str
     reason: str = "delivered"
+    content: JsonValue = None
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,10 +477,6 @@ def _call(value: Any) -> Any:
     return _load_as(ShownCall, value)
 
 
-def _usage(value: Any) -> Usage:
-    return Usage(**value)
-
-
 # How attributes are read, by name; those of one class alone come first.
 _NESTED: Mapping[Any, Callable[[Any], Any]] = {
     (RunWaits, "held"): tuple,
@@ -496,5 +495,5 @@ _NESTED: Mapping[Any, Callable[[Any], Any]] = {
     "messages": _each(lambda value: _load_as(ShownMessage, value)),
     "blocks": tuple,
     "files": tuple,
-    "usage": _usage,
+    "usage": lambda value: Usage(**value),
 }

@@ -320,6 +320,10 @@ class AGUIStream:
         return self._id(_place(part))
 
     def _result_id(self, call: CallPart) -> str:
+        # A late result may be of a call that an earlier task made.
+        for task in reversed(self._view.tasks):
+            if any(part is call for step in task.steps for part in step.parts):
+                return f"{task.id}.{call.id}.result"
         return f"{self._id(call.id)}.result"
 
     def _all_messages(self, more: Sequence[Event] = ()) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lutumpy.durable.log import (
@@ -40,7 +40,14 @@ from lutumpy.web.parts import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["apply_step", "ask", "change_promise", "go_on"]
+__all__ = [
+    "apply_step",
+    "ask",
+    "change_promise",
+    "end_promised",
+    "find_promise",
+    "go_on",
+]
 
 
 def apply_step(
@@ -136,12 +143,33 @@ def change_promise(task: Task, step: Step, event: CallPromised | CallDelivered) 
         call_id, tool = event.call_id, event.tool
         data = {"state": event.outcome, "reason": event.reason}
     shown: dict[str, JsonValue] = {"toolCallId": call_id, "tool": tool, **data}
-    for part in [part for each in task.steps for part in each.parts]:
-        if isinstance(part, PromisePart) and part.call_id == call_id:
-            part.data = shown
-            return PromiseChanged(part)
-    step.parts.append(PromisePart(call_id, shown))
-    return PromiseChanged(PromisePart(call_id, shown))
+    found = find_promise(task, call_id)
+    if found is None:
+        part = PromisePart(call_id, shown)
+        step.parts.append(part)
+    else:
+        _, part = found
+        part.data = shown
+    return PromiseChanged(part)
+
+
+def find_promise(task: Task, call_id: str) -> tuple[Step, PromisePart] | None:
+    """The part of a promise in a task, and its step."""
+    for step in task.steps:
+        for part in step.parts:
+            if isinstance(part, PromisePart) and part.call_id == call_id:
+                return step, part
+    return None
+
+
+def end_promised(tasks: Sequence[Task], event: CallDelivered) -> Iterator[Change]:
+    """A late result ends its call, where the round has gone on without it."""
+    for step in reversed([step for task in tasks for step in task.steps]):
+        part = step.call(event.call_id)
+        if part is not None and part.promised and not part.ended:
+            call = ShownCall(event.call_id, event.tool, part.arguments)
+            yield from _end_call(step, ShownResult(call, event.outcome, event.content, event.cut))
+            return
 
 
 def ask(step: Step, event: CallAsked) -> Iterator[Change]:
@@ -217,6 +245,11 @@ def _end_call(step: Step, result: ShownResult) -> Iterator[Change]:
         return
     if part.status == "streaming":
         yield from _know_input(step, result.call)
+    if result.status == "promised":
+        # What it says is for the model: a call that has promised goes on.
+        part.promised = True
+        yield from go_on(step, part.call_id)
+        return
     status: CallStatus = "ok"
     if result.status == "rejected":
         yield from _answer(part, False, str(result.content or ""))

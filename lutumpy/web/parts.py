@@ -88,6 +88,7 @@ class CallPart:
         schema: The JSON Schema of the tool's input, for a call that is held.
         content: What came of it.
         result_number: How many calls of the step had ended before it did.
+        promised: Whether its round went on without its result, which comes later.
     """
 
     call_id: str
@@ -106,6 +107,7 @@ class CallPart:
     schema: Mapping[str, JsonValue] = field(default_factory=dict)
     content: JsonValue = None
     result_number: int = 0
+    promised: bool = False
 
     @property
     def ended(self) -> bool:

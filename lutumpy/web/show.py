@@ -132,8 +132,8 @@ class Show:
             return self._call(value)
         if isinstance(value, ShownIssue):
             return self._issue(value)
-        if isinstance(value, CallDelivered) and self.hides(value.tool):
-            return None
+        if isinstance(value, CallDelivered):
+            return self._delivery(value)
         if isinstance(value, tuple):
             reduced = [self._reduce(each) for each in value]
             return tuple([each for each in reduced if each is not None])
@@ -154,6 +154,11 @@ class Show:
         if is_refusal and not self._shows_output(shown.call.tool):
             return replace(shown, reason="")
         return shown
+
+    def _delivery(self, event: CallDelivered) -> CallDelivered | None:
+        if self.hides(event.tool):
+            return None
+        return event if self._shows_output(event.tool) else replace(event, content=None, cut=False)
 
     def _call(self, call: ShownCall) -> ShownCall | None:
         if self.hides(call.tool):

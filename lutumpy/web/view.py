@@ -18,7 +18,7 @@ Every front end is an encoding of this: it is given each change, and can ask for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lutumpy.durable import StoredEvent
 from lutumpy.durable.log import (
@@ -43,7 +43,7 @@ from lutumpy.durable.log import (
     RunWaits,
 )
 from lutumpy.web.answers import complete_answer, grow_answer
-from lutumpy.web.calls import apply_step, ask, change_promise
+from lutumpy.web.calls import apply_step, ask, change_promise, end_promised, find_promise
 from lutumpy.web.parts import (
     Change,
     Changes,
@@ -116,9 +116,12 @@ class View:
                 yield from grow_answer(step, event)
             elif isinstance(event, Completed):
                 yield from complete_answer(step, event)
-        elif isinstance(event, (CallPromised, CallDelivered)):
+        elif isinstance(event, CallPromised):
             step = yield from _find_step(task, number)
             yield change_promise(task, step, event)
+        elif isinstance(event, CallDelivered):
+            yield from end_promised(self.tasks, event)
+            yield from _deliver(self.tasks, task, number, event)
         elif isinstance(event, CallAsked):
             task.ending = None
             step = yield from _find_step(task, number)
@@ -158,6 +161,22 @@ def _find_step(task: Task, number: int) -> Changes[Step]:
     task.steps.append(step)
     yield StepBegan(step)
     return step
+
+
+def _deliver(
+    tasks: Sequence[Task], task: Task, number: int, event: CallDelivered
+) -> Iterator[Change]:
+    """A late result is told where its promise was: no answer of the model comes with it.
+
+    Front ends can change the message of the task alone; those before it are for who comes later.
+    """
+    for earlier in tasks:
+        promised = find_promise(earlier, event.call_id)
+        if earlier is not task and promised is not None:
+            change_promise(earlier, promised[0], event)
+    found = find_promise(task, event.call_id)
+    step = found[0] if found is not None else (yield from _find_step(task, number))
+    yield change_promise(task, step, event)
 
 
 def _end_step(step: Step) -> Change:

@@ -2,7 +2,8 @@
 
 # It is kept in memory, and numbered as a store would. What a durable loop writes for its followers
 # is written here from the same steps: a whole answer before the round that it begins, and the
-# messages of the user, if the program says what they are.
+# messages of the user, if the program says what they are. A loop that raises tells nobody: the
+# program may add `RunFailed`, and what begins behind a run that was broken off writes one.
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from lutumpy.durable import StoredEvent
-from lutumpy.durable.log import ENDINGS
+from lutumpy.durable.log import ENDINGS, RunFailed, RunStopped
 from lutumpy.durable.shown import dump_event, show_blocks, show_result
 from lutumpy.loops import LoopEnded, RequestStarted, RoundDecoded, RoundExecuted, RoundPlanned
 from lutumpy.streaming import Completed
@@ -44,29 +45,35 @@ class LiveLog:
         self._task = 0
         self._round = 1
         self._is_open = False  # whether a task has begun and not ended
+        self._has_request = False  # whether a run of the task has begun
         self._has_answer = False  # whether the round's answer is in the log
         self._calls: dict[str, Mapping[str, Any]] = {}
 
     def ask(self, text: str, *, id: str = "") -> None:
         """Say what the user says: the first event of a task.
 
+        A run that was going on in the task before it has failed then.
+
         Args:
             text: The text.
             id: The id of the message in the front end.
         """
         message: dict[str, JsonValue] = {"id": id, "text": text, "files": []}
+        self._end_broken_run()
         if not self._is_open:
             self._begin()
         self._write({"event": "MessagesTaken", "messages": [message]})
 
     def add(self, event: Any) -> None:
-        """An event of the loop, or of a stream."""
+        """An event of the loop, or of a stream; `RunFailed` or `RunStopped`, where it raised."""
+        if isinstance(event, RequestStarted) and event.round <= self._round:
+            self._end_broken_run()  # another run begins, which nobody has asked anything new
         if not self._is_open:
             self._begin()
         if isinstance(event, Completed):
             self._answer(show_blocks(event.turn))
         elif isinstance(event, RequestStarted):
-            self._round, self._has_answer = event.round, False
+            self._round, self._has_request, self._has_answer = event.round, True, False
             self._write(dump_event(event))
         elif isinstance(event, RoundDecoded):
             dumped = dump_event(event)
@@ -84,8 +91,9 @@ class LiveLog:
         elif isinstance(event, LoopEnded):
             if not self._has_answer:
                 self._answer([{"block": "text", "text": event.result.text}])
-            self._write(dump_event(event))
-            self._is_open = False
+            self._end(event)
+        elif isinstance(event, (RunFailed, RunStopped)):
+            self._end(event)
         elif type(event).__module__.startswith("lutumpy.loops"):
             self._write(dump_event(event))
         else:
@@ -93,7 +101,17 @@ class LiveLog:
 
     def _begin(self) -> None:
         self._task += 1
-        self._round, self._is_open, self._has_answer = 1, True, False
+        self._round, self._is_open = 1, True
+        self._has_request = self._has_answer = False
+
+    def _end(self, event: LoopEnded | RunFailed | RunStopped) -> None:
+        self._write(dump_event(event))
+        self._is_open = False
+
+    def _end_broken_run(self) -> None:
+        """Nobody has said how the run ended that began: it raised."""
+        if self._is_open and self._has_request:
+            self._end(RunFailed("Unknown"))
 
     def _answer(self, blocks: Sequence[Mapping[str, JsonValue]]) -> None:
         self._has_answer = True

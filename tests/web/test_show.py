@@ -16,6 +16,7 @@ from web_toolkit import FULL, PLAIN, SCOPE, Answering, ChatClient, Desk, run_log
 
 from lutumpy import RunNormally, Session
 from lutumpy.durable import StoredEvent, UnknownEvent
+from lutumpy.durable.log import RunFailed
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools
 from lutumpy.plain.json_values import clean
@@ -147,6 +148,48 @@ def test_a_loop_without_a_store_is_shown_as_one_with_it() -> None:
 
         assert anyio.run(last).task == 2
         assert repr(log).startswith("<LiveLog 'chat 1' ")
+
+
+class Broken(Answering):
+    def open_stream(self, *args: Any) -> Any:
+        raise OSError("a canary")
+
+
+def broken_hook(call: Any) -> Any:
+    raise OSError("a canary")
+
+
+@pytest.mark.parametrize("says", ["RunFailed", "the next message", "nothing"])
+@pytest.mark.parametrize("model", [Broken, Answering])
+def test_what_is_asked_behind_a_loop_that_raised_has_its_answer_W5(model: Any, says: str) -> None:
+    """Before its answer, or behind it; whether or not the program says so."""
+    log = LiveLog(SCOPE)
+
+    async def main() -> None:
+        session = Session()
+        session.push_user("Please.")
+        log.ask("Please.", id="m0")
+        options: Any = {"tools": Desk, "on_event": log.add, "on_progress": log.add}
+        with pytest.raises(Exception):  # noqa: B017
+            await run_tools(session, model(PLAIN), hooks=broken_hook, **options)
+        if says == "RunFailed":
+            log.add(RunFailed("OSError"))
+        if says != "nothing":
+            session.push_user("Again.")
+            log.ask("Again.", id="m1")
+        await run_tools(session, Answering(PLAIN), dispatch=Dispatcher(Desk), **options)
+
+    anyio.run(main)
+    streams = {number: AISDKStream(SCOPE) for number in (1, 2)}
+    clients = {number: ChatClient() for number in streams}
+    for stored in log._events:
+        for frame in streams[stored.task].feed(stored):
+            clients[stored.task].read(frame.data)
+    kind = "OSError" if says == "RunFailed" else "Unknown"
+    error = {"type": "error", "errorText": f"The run failed. ({kind})"}
+    assert [clients[1].finished, streams[1].ended, streams[2].ended] == [error, True, True]
+    texts = [part["text"] for part in clients[2].message["parts"] if part["type"] == "text"]
+    assert texts == ["First.", "Second.", "Third."]
 
 
 TEXTS = st.text() | st.sampled_from(["\ud800", 'a"\\b\n', "\x00\x7f\u2028", "\U0001f600"])

@@ -6,6 +6,20 @@
 # A part of a step is where its first chunk came. A tool part is found by its call id; each
 # chunk sets its state, so an input that is sent again puts it back to `input-available`, and the
 # answer to a question has to be sent again behind it.
+#
+# Version 6 (6.0.0) refuses a stream with a chunk or a field that it doesn't know. It has neither
+# answers to questions nor their reasons:
+#
+#   what happens                   7                               6
+#   -----------------------------  ------------------------------  --------------------------------
+#   a call is held                 request, with the reason        request
+#   it is approved                 response                        its input again, as for one that
+#                                                                  runs
+#   it, or another, is refused     response (behind an automatic   denied (behind a request, where
+#                                  request), denied                nobody was asked: pages expect
+#                                                                  that such a call has an approval)
+#   one beside it needs no answer  automatic request, response     -
+#   the run is stopped             abort, with who did             abort
 
 from __future__ import annotations
 
@@ -69,7 +83,9 @@ class AISDKStream:
         scope: The conversation's id.
         show: What is shown.
         sdk: The client's major version: 7, or 6, which can't take a step back. Where that is
-            needed, the response ends (`broken`), and the client comes again.
+            needed, the response ends (`broken`), and the client comes again. Nor does 6 show why a
+            person is asked, that a call beside a held one needs no answer, or who refused or
+            stopped what.
         after: The number of the last event that the watcher has seen; 0 for a whole replay.
 
     Attributes:
@@ -136,7 +152,7 @@ class AISDKStream:
     def end(self, event: RunFailed | RunStopped) -> bytes:
         """The end of the response where the log has none for it: the run took no notice of it."""
         self.ended = True
-        return encode_data(_encode_end(event)) + _DONE
+        return encode_data(_encode_end(event, self._sdk)) + _DONE
 
     def _begin(self, chunks: list[Chunk]) -> list[Chunk]:
         """The chunks, behind the beginning of the response, which says which message it is of."""
@@ -171,7 +187,7 @@ def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
     elif isinstance(change, ValueGiven):
         yield {"type": "data-value", "id": "value", "data": change.value}
     elif isinstance(change, RunEnded):
-        yield _encode_end(change.event)
+        yield _encode_end(change.event, sdk)
     elif not isinstance(change, (TaskEnded, StepRewritten)):
         yield from _encode_call(change, sdk)
 
@@ -190,14 +206,12 @@ def _encode_call(
         yield {"type": "tool-input-available", **named, "input": _input(call)}
         if call.approval_id and call.approved is None:
             yield _request(call, sdk)
-        elif call.approved is not None:
+        elif call.approved is not None and sdk > 6:
             yield _response(call)
     elif isinstance(change, CallIsHeld):
         yield _request(call, sdk)
     elif isinstance(change, CallAnswered):
-        if call.automatic:
-            yield _request(call, sdk)
-        yield _response(call)
+        yield from _encode_answer(call, sdk)
     elif call.status == "issue":
         wrong = {"input": call.arguments, "errorText": call.reason}
         yield {"type": "tool-input-error", **named, **wrong}
@@ -211,16 +225,29 @@ def _encode_call(
         yield {"type": "tool-output-available", **output}
 
 
+def _encode_answer(call: CallPart, sdk: int) -> Iterator[Chunk]:
+    if sdk > 6:
+        if call.automatic:
+            yield _request(call, sdk)
+        yield _response(call)
+    elif call.automatic and not call.approved:
+        yield _request(call, sdk)
+    elif call.approved and not call.automatic:
+        named = {"toolCallId": call.call_id, "toolName": call.tool}
+        yield {"type": "tool-input-available", **named, "input": _input(call)}
+
+
 def _input(call: CallPart) -> JsonValue:
     return {} if call.input is None else call.input
 
 
 def _request(call: CallPart, sdk: int) -> Chunk:
     asked: Chunk = {"approvalId": call.approval_id, "toolCallId": call.call_id}
-    if call.automatic and sdk > 6:
-        asked["isAutomatic"] = True
-    if call.question:
-        asked["reason"] = call.question
+    if sdk > 6:
+        if call.automatic:
+            asked["isAutomatic"] = True
+        if call.question:
+            asked["reason"] = call.question
     return {"type": "tool-approval-request", **asked}
 
 
@@ -231,13 +258,13 @@ def _response(call: CallPart) -> Chunk:
     return {"type": "tool-approval-response", **answered}
 
 
-def _encode_end(event: LoopEnded | RunWaits | RunFailed | RunStopped) -> Chunk:
+def _encode_end(event: LoopEnded | RunWaits | RunFailed | RunStopped, sdk: int) -> Chunk:
     if isinstance(event, LoopEnded):
         return {"type": "finish", "finishReason": _FINISH.get(event.stopped_by, "other")}
     if isinstance(event, RunWaits):
         return {"type": "finish", "finishReason": "tool-calls"}
     if isinstance(event, RunStopped):
-        return {"type": "abort", "reason": f"stopped by {event.by}"}
+        return {"type": "abort", **({"reason": f"stopped by {event.by}"} if sdk > 6 else {})}
     return {"type": "error", "errorText": f"The run failed. ({event.kind})"}
 
 

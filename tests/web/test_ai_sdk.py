@@ -11,6 +11,7 @@ from profiles import examples
 from web_toolkit import FULL, PLAIN, SCOPE, ChatClient, chunks_of, run_log, without
 
 from lutumpy.durable import StoredEvent
+from lutumpy.durable.log import RunStopped
 from lutumpy.web import AGUIStream, AISDKStream, Show, View, ui_messages
 
 DECISIONS: Sequence[Mapping[str, Any] | None] = (
@@ -20,6 +21,33 @@ DECISIONS: Sequence[Mapping[str, Any] | None] = (
     {"decision": "reject", "reason": "too much"},
     {"decision": "complete", "output": "paid by cheque"},
 )
+# The chunks of `uiMessageChunkSchema` of npm `ai` 6.0.0, the oldest of that version, which refuses
+# any other field; of those that we send.
+VERSION_6: Mapping[str, str] = {
+    "start": "messageId",
+    "finish": "finishReason",
+    "abort": "",
+    "error": "errorText",
+    "start-step": "",
+    "finish-step": "",
+    "text-start": "id",
+    "text-delta": "id delta",
+    "text-end": "id",
+    "reasoning-start": "id",
+    "reasoning-delta": "id delta",
+    "reasoning-end": "id",
+    "tool-input-start": "toolCallId toolName",
+    "tool-input-delta": "toolCallId inputTextDelta",
+    "tool-input-available": "toolCallId toolName input",
+    "tool-input-error": "toolCallId toolName input errorText",
+    "tool-approval-request": "approvalId toolCallId",
+    "tool-output-available": "toolCallId output",
+    "tool-output-error": "toolCallId errorText",
+    "tool-output-denied": "toolCallId",
+    "data-promise": "id data",
+    "data-question": "id data",
+    "data-value": "id data",
+}
 SHOWS = (Show(), Show(reasoning=True), Show(inputs=False, outputs=False))
 
 
@@ -201,7 +229,41 @@ def test_version_6_breaks_off_where_it_can_t_go_back_W10() -> None:
     assert b'"finish"' not in data
     again = ChatClient().read(data).read(sent(AISDKStream(SCOPE, sdk=6), log), replay=True)
     assert again.message == message_of(log, Show())
-    assert b"isAutomatic" not in sent(AISDKStream(SCOPE, sdk=6), run_log(FULL))
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_version_6_is_sent_what_it_knows_W10_W23(decision: Any) -> None:
+    """It has no answers to questions: what was decided shows in what became of the call."""
+    log = run_log(FULL, decision)
+    for show in SHOWS:
+        for end in (
+            None,
+            {"event": "RunStopped", "by": "ann"},
+            {"event": "RunFailed", "kind": "x"},
+        ):
+            ended = [] if end is None else [StoredEvent(99, 1, 2, 1, log[0].at, end)]
+            data = sent(AISDKStream(SCOPE, sdk=6, show=show), [*log, *ended])
+            for chunk in chunks_of(data):
+                if chunk != "[DONE]":
+                    assert {*chunk} == {"type", *VERSION_6[chunk["type"]].split()}
+            parts = zip(
+                ChatClient().read(data).message["parts"],
+                message_of(log, show)["parts"],
+                strict=True,
+            )
+            for part, whole in parts:
+                # Calls that run are no other ones than those that were never asked for.
+                waits = whole.get("state") == "approval-responded"
+                assert part.get("state") == ("input-available" if waits else whole.get("state"))
+                assert {**part, "state": "", "approval": ""} == {
+                    **whole, "state": "", "approval": ""
+                }  # fmt: skip
+                denied = part.get("state") == "output-denied"
+                assert not denied or part["approval"]["id"] == whole["approval"]["id"]
+
+
+def test_version_6_is_told_that_a_waiting_message_s_run_was_stopped_W10() -> None:
+    assert chunks_of(AISDKStream(SCOPE, sdk=6).end(RunStopped("ann")))[0] == {"type": "abort"}
 
 
 def test_one_task_is_one_message_and_the_next_has_its_own_W5() -> None:

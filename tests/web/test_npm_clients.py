@@ -43,8 +43,9 @@ def read_all(cases: Sequence[Any]) -> Any:
     return json.loads(ran.stdout)
 
 
-def chat(data: bytes, message: Any = None) -> dict[str, Any]:
-    return {"kind": "chat", "data": base64.b64encode(data).decode(), "message": message}
+def chat(data: bytes, message: Any = None, sdk: int = 7) -> dict[str, Any]:
+    encoded = base64.b64encode(data).decode()
+    return {"kind": "chat", "data": encoded, "message": message, "sdk": sdk}
 
 
 def run(data: bytes, messages: Any = (USER,), run_id: str = "r") -> dict[str, Any]:
@@ -79,6 +80,27 @@ def test_the_ai_sdk_has_what_the_log_says_whatever_pieces_it_saw_W4_W23() -> Non
     for result, message in zip(read_all(cases), expected, strict=True):
         assert result["errors"] == []
         assert same(result["message"]) == same({**message})
+
+
+def test_version_6_of_the_ai_sdk_takes_every_stream_and_ends_alike_W10_W23() -> None:
+    for decision in DECISIONS:
+        log = run_log(FULL, decision)
+        (waits,) = [stored.seq for stored in log if stored.event["event"] == "RunWaits"]
+        begun = [each for each in log if each.seq <= waits]
+        (first,) = read_all([chat(sent(AISDKStream(SCOPE, sdk=6), begun), sdk=6)])
+        cases = [
+            chat(sent(AISDKStream(SCOPE, sdk=6), log), sdk=6),
+            chat(sent(AISDKStream(SCOPE, sdk=6, after=waits), log), first["message"], sdk=6),
+        ]
+        for result in [first, *read_all(cases if decision else cases[:1])]:
+            assert result["errors"] == []
+            is_over = result is not first and decision is not None
+            events = log if is_over else begun
+            for part, whole in zip(
+                same(result["message"])["parts"], message_of(events, Show())["parts"], strict=True
+            ):
+                assert (part["type"], part.get("output")) == (whole["type"], whole.get("output"))
+                assert not is_over or part.get("state") == whole.get("state")
 
 
 def test_the_ai_sdk_goes_on_behind_a_question_W8_W11() -> None:

@@ -6,8 +6,9 @@ import {
   AbstractChat,
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
-  readUIMessageStream,
 } from "ai";
+import * as ai7 from "ai";
+import * as ai6 from "ai6";
 
 async function readInput() {
   const chunks = [];
@@ -21,7 +22,8 @@ function bodyOf(data) {
   });
 }
 
-async function readChat({ data, message }) {
+async function readChat({ data, message, sdk }) {
+  const { DefaultChatTransport, readUIMessageStream } = sdk === 6 ? ai6 : ai7;
   const transport = new DefaultChatTransport({});
   const chunks = transport.processResponseStream(bodyOf(data).body);
   let last = message;

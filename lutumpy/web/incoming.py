@@ -65,20 +65,41 @@ class Past:
         """Whether its last run hasn't ended."""
         return bool(self.events) and self.events[-1].event.get("event") not in ENDINGS
 
-    def waits(self, approval_ids: Collection[str], asked: Collection[str] = ()) -> int:
-        """The number of the last event that said that these are waited for; 0 where none did.
+    def of_task(self, task: int) -> Past:
+        """What of it belongs to a task; where there is another one behind it, with its end.
+
+        A task that a message has cut short has none of its own: the next one is its end.
+        """
+        own = [stored for stored in self.events if stored.task == task]
+        later = [stored for stored in self.events if stored.task > task]
+        if not own or not later:
+            return Past(own, self.last)
+        if own[-1].event.get("event") not in ENDINGS:
+            own.append(later[0])
+        return Past(own, own[-1].seq)
+
+    def waits(
+        self, approval_ids: Collection[str], asked: Collection[str] = ()
+    ) -> StoredEvent | None:
+        """The event that said that these are waited for, where its clients stand; `None` where none
+        did.
+
+        It is the first that names one of the held calls: others may have been decided since, which
+        such a client hasn't seen. Of calls that ask, it is the last, since each leg asks anew.
 
         Args:
             approval_ids: Calls that were held.
             asked: The ids of calls that asked something.
         """
-        found = 0
+        found: StoredEvent | None = None
         for stored in self.events:
             event = stored.load()
             if isinstance(event, RunWaits):
                 named = {f"{event.digest}:{call_id}" for call_id in event.held}
-                if named & {*approval_ids} or {*event.asked} & {*asked}:
-                    found = stored.seq
+                if named & {*approval_ids}:
+                    return stored
+                if {*event.asked} & {*asked}:
+                    found = stored
         return found
 
     def asked(self, approval_id: str) -> CallHeld | None:
@@ -124,7 +145,7 @@ class Incoming:
         from a message that isn't the last (npm `ai` 7, `addToolApprovalResponse`).
 
         Returns:
-            The log before that; behind which event the client goes on; and the task that answers
+            The log, before that where it is a message; behind which event the client goes on; and the task that answers
             it, `None` where that hasn't begun.
 
         Raises:
@@ -143,11 +164,16 @@ class Incoming:
         if not inbound.answers and not inbound.replies:
             self._runs.begin(scope)
             return past, past.last, past.last_task
-        await self._decide(scope, inbound.answers, past, by)
+        if inbound.answers:
+            await self._decide(scope, inbound.answers, past, by)
+            past = await self.past(scope)  # what was decided now is behind what waited for it
         asked = await self._reply(scope, inbound.replies, by)
         self._runs.begin(scope)
         named = [answer.approval_id for answer in inbound.answers]
-        return past, past.waits(named, asked), past.last_task
+        waits = past.waits(named, asked)
+        if waits is None:
+            return past, 0, past.last_task
+        return past, waits.seq, waits.task
 
     async def _is_asking(self, scope: str) -> bool:
         """Whether a person has to answer before the conversation goes on."""

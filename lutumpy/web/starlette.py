@@ -310,11 +310,10 @@ class _Chat:
         task: int | None,
         message_id: str | None = None,
     ) -> Response:
-        if task is None and message_id is None:
-            known = past.events
-        else:
-            known = [stored for stored in past.events if stored.task == task]
-        frames = self._frames(scope, stream, known, past.last, message_id if task is None else None)
+        if task is not None:
+            past, message_id = past.of_task(task), None
+        known = past.events if message_id is None else ()
+        frames = self._frames(scope, stream, known, past.last, message_id)
         return StreamingResponse(frames, headers=dict(stream.headers))
 
     async def _frames(

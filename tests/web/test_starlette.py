@@ -20,13 +20,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from test_ag_ui import AgentClient
-from web_toolkit import FULL, PLAIN, ChatClient, Desk, chunks_of, make_loop
+from web_toolkit import FULL, PLAIN, ChatClient, Desk, call, chunks_of, make_loop
 
 import lutumpy.web.runs
 from lutumpy import Session, ToolError, Toolset, tool, tool_fn
 from lutumpy.durable import Claim, MemoryStore
 from lutumpy.execution import Dispatcher
 from lutumpy.models import Message
+from lutumpy.testing import Reply
 from lutumpy.web import Show
 from lutumpy.web.incoming import ANSWER_FIRST
 from lutumpy.web.starlette import chat_routes
@@ -141,6 +142,52 @@ async def test_a_chat_asks_and_goes_on_W8_W11_W16() -> None:
         assert again.finished == {"type": "finish", "finishReason": "stop"}
         (info,) = await site.store.scopes()
         assert info.status == "done"
+
+
+TWO_PAYMENTS = (
+    Reply(text="Both.", calls=(call("pay", "p1", amount=1), call("pay", "p2", amount=2))),
+    Reply(text="Done."),
+    Reply(text="Hello again."),
+)
+
+
+async def states(site: Site) -> list[tuple[str, Any]]:
+    """The calls of the conversation: their states, and what was said of them."""
+    shown = json.loads(await site.get("/chat/c1/messages"))
+    return [call_state(part) for each in shown for part in each["parts"] if "toolCallId" in part]
+
+
+def call_state(part: Any) -> tuple[str, Any]:
+    return part["state"], part["approval"].get("approved")
+
+
+async def test_an_approval_that_comes_too_late_is_shown_what_was_decided_W11_W16() -> None:
+    async with serving(script=TWO_PAYMENTS) as site:
+        first = answered(ChatClient().read(await site.post("/chat", said())), True)
+
+        async def answer() -> Any:
+            """A tab that answers what it was asked first; it shows its own answers, until told."""
+            late = ChatClient()
+            late.message = json.loads(json.dumps(first["messages"][0]))
+            late.read(await site.post("/chat", first))
+            assert late.finished == {"type": "finish", "finishReason": "stop"}
+            return late.message
+
+        # Another tab refuses one of them, and the run waits for the other.
+        refusal = json.loads(json.dumps(first))
+        parts = [part for part in refusal["messages"][0]["parts"] if "toolCallId" in part]
+        parts[0]["approval"]["approved"], parts[1]["state"] = False, "approval-requested"
+        await site.post("/chat", refusal)
+        late = await answer()
+        found = [call_state(part) for part in late["parts"] if "toolCallId" in part]
+        assert found == [("output-denied", False), ("output-available", True)]
+        assert found == await states(site)
+        # A third one comes behind the next message.
+        await site.post("/chat", said("Hi again.", id="m2"))
+        assert await answer() == late
+        # So is a message that was answered before another one.
+        again = ChatClient().read(await site.post("/chat", said()))
+        assert again.message == late
 
 
 async def test_a_message_is_taken_once_W15() -> None:

@@ -27,7 +27,7 @@ from lutumpy.web.show import Show
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["ANSWER_FIRST", "Incoming", "Past"]
+__all__ = ["ANSWER_FIRST", "Incoming", "Past", "Received"]
 
 ANSWER_FIRST = "A call waits for an answer. Send the message when it has one."
 """What somebody is told who sends a message while a person is asked something."""
@@ -112,6 +112,23 @@ class Past:
         return None
 
 
+@dataclass(frozen=True)
+class Received:
+    """What became of a request.
+
+    Attributes:
+        past: The log before it; where it has answered questions, with the answers.
+        after: The number of the event behind which the client goes on.
+        task: The task that answers it; `None` where that hasn't begun.
+        goes_on: Whether the conversation does: else its log has all that comes.
+    """
+
+    past: Past
+    after: int
+    task: int | None
+    goes_on: bool = True
+
+
 class Incoming:
     """Leaves what came in the store, and lets the conversation go on.
 
@@ -137,16 +154,12 @@ class Incoming:
         self._new_session = new_session
         self._show = show
 
-    async def take(self, inbound: Inbound, by: str) -> tuple[Past, int, int | None]:
+    async def take(self, inbound: Inbound, by: str) -> Received:
         """Leave what came in the store, and let the conversation go on.
 
         A message is refused while a person is asked something. It would wait behind the answer, and
         so would the client's response; clients send no answer while they have one open, and none
         from a message that isn't the last (npm `ai` 7, `addToolApprovalResponse`).
-
-        Returns:
-            The log, before that where it is a message; behind which event the client goes on; and the task that answers
-            it, `None` where that hasn't begun.
 
         Raises:
             WebError: it can't be taken.
@@ -158,12 +171,14 @@ class Incoming:
             if task is None and await self._is_asking(scope):
                 raise WebError(409, ANSWER_FIRST)
             await self._push(scope, inbound.message, known)
+            if task is not None:
+                return Received(past, 0, task, await self._come_again(scope, past))
             self._runs.begin(scope)
-            return past, past.last if task is None else 0, task
+            return Received(past, past.last, None)
         past = await self.past(scope)
         if not inbound.answers and not inbound.replies:
-            self._runs.begin(scope)
-            return past, past.last, past.last_task
+            goes_on = await self._come_again(scope, past)
+            return Received(past, past.last, past.last_task, goes_on)
         if inbound.answers:
             await self._decide(scope, inbound.answers, past, by)
             past = await self.past(scope)  # what was decided now is behind what waited for it
@@ -172,8 +187,18 @@ class Incoming:
         named = [answer.approval_id for answer in inbound.answers]
         waits = past.waits(named, asked)
         if waits is None:
-            return past, 0, past.last_task
-        return past, waits.seq, waits.task
+            return Received(past, 0, past.last_task)
+        return Received(past, waits.seq, waits.task)
+
+    async def _come_again(self, scope: str, past: Past) -> bool:
+        """Let a conversation go on for a client that brings nothing new: only where it goes on by
+        itself, or something waits to be taken (rule W11). Gives whether it does.
+        """
+        is_waiting = any(not entry.taken for entry in await self._store.inbox(scope))
+        if past.events and not past.is_going_on and not is_waiting:
+            return False
+        self._runs.begin(scope)
+        return True
 
     async def _is_asking(self, scope: str) -> bool:
         """Whether a person has to answer before the conversation goes on."""

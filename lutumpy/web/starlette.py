@@ -197,10 +197,10 @@ class _Chat:
         settings = self._settings
         inbound = read_ai_sdk(await _read_body(request), media_types=settings.media_types)
         by = await self._who(request, inbound.scope)
-        past, after, task = await self._incoming.take(inbound, by)
-        stream = AISDKStream(inbound.scope, show=settings.show, sdk=settings.sdk, after=after)
+        got = await self._incoming.take(inbound, by)
+        stream = AISDKStream(inbound.scope, show=settings.show, sdk=settings.sdk, after=got.after)
         awaited = None if inbound.message is None else inbound.message.id
-        return self._respond(request, inbound.scope, stream, past, task, awaited)
+        return self._respond(request, inbound.scope, stream, got.past, got.task, awaited)
 
     async def stream(self, request: Request) -> Response:
         """The last task again, and what follows (rule W11)."""
@@ -259,27 +259,22 @@ class _Chat:
         inbound = read_ag_ui(await _read_body(request), media_types=settings.media_types)
         scope = inbound.scope
         by = await self._who(request, scope)
-        past, after, task = await self._incoming.take(inbound, by)
+        got = await self._incoming.take(inbound, by)
         is_new = bool(inbound.answers or inbound.replies) or (
-            inbound.message is not None and task is None
+            inbound.message is not None and got.task is None
         )
         # Whoever sends a message while a run goes on hasn't seen all of it.
-        is_behind = not is_new or (inbound.message is not None and past.is_going_on)
+        is_behind = not is_new or (inbound.message is not None and got.past.is_going_on)
         stream = AGUIStream(
             scope,
             inbound.run_id,
             show=settings.show,
-            after=after if is_new else past.last,
+            after=got.after if is_new else got.past.last,
             snapshot=is_behind,
-            is_over=not is_new and await self._is_answered(scope),
+            is_over=not got.goes_on,
             pending=inbound.message if is_new else None,
         )
-        return self._respond(request, scope, stream, past, None)
-
-    async def _is_answered(self, scope: str) -> bool:
-        """Whether a conversation has its answer, and nothing waits for another one."""
-        found = await self._store.scopes(prefix=scope, limit=1)
-        return any(info.scope == scope and info.status == "done" for info in found)
+        return self._respond(request, scope, stream, got.past, None)
 
     async def events(self, request: Request) -> Response:
         """The log, behind `Last-Event-ID` or `?after=`."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -24,7 +25,7 @@ from web_toolkit import FULL, PLAIN, ChatClient, Desk, call, chunks_of, make_loo
 
 import lutumpy.web.runs
 from lutumpy import Session, ToolError, Toolset, tool, tool_fn
-from lutumpy.durable import Claim, MemoryStore
+from lutumpy.durable import Claim, MemoryStore, SqliteStore
 from lutumpy.execution import Dispatcher
 from lutumpy.models import Message
 from lutumpy.testing import Reply
@@ -367,16 +368,24 @@ async def test_the_response_to_an_answer_does_not_end_where_another_process_stil
         assert replayed.message == client.message
 
 
-async def test_an_ag_ui_client_that_comes_again_to_an_answer_is_not_left_waiting_W11() -> None:
-    async with serving(script=PLAIN) as site:
+@pytest.mark.parametrize("length", [2, 200])
+async def test_an_ag_ui_client_that_comes_again_to_an_answer_is_not_left_waiting_W11(
+    length: int, tmp_path: Path
+) -> None:
+    async with (
+        SqliteStore(tmp_path / "chats.db") as stored,
+        serving(script=PLAIN) as site,
+        serving(stored, script=PLAIN) as other,
+    ):
         asked = {"id": "m1", "role": "user", "content": "Please."}
-        run: dict[str, Any] = {"threadId": "c1", "runId": "r1", "messages": [asked]}
-        client = AgentClient([asked]).read(await site.post("/ag-ui", run))
-        for messages in ([], [asked]):
-            again = {**run, "runId": "r2", "messages": messages}
-            restored = AgentClient().read(await site.post("/ag-ui", again))
-            assert restored.messages == client.messages
-            assert restored.ended["type"] == "RUN_FINISHED"
+        run: dict[str, Any] = {"threadId": "c" * length, "runId": "r1", "messages": [asked]}
+        for each in (site, other):
+            client = AgentClient([asked]).read(await each.post("/ag-ui", run))
+            for messages in ([], [asked]):
+                again = {**run, "runId": "r2", "messages": messages}
+                restored = AgentClient().read(await each.post("/ag-ui", again))
+                assert restored.messages == client.messages
+                assert restored.ended["type"] == "RUN_FINISHED"
 
 
 async def test_ag_ui_runs_are_interrupted_resumed_and_restored_W9_W11() -> None:
@@ -480,6 +489,26 @@ async def test_stop_ends_the_run_and_says_who_stopped_it_W19() -> None:
         assert data.count(b": lutumpy") > 1  # heartbeats (W13)
         assert ChatClient().read(data).finished == {"type": "abort", "reason": "stopped by ann"}
         assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": False}
+
+
+async def test_who_comes_again_begins_nothing_that_was_stopped_W11_W19() -> None:
+    store = MemoryStore()
+    async with serving(store, loop=slow_loop(store)) as site:
+        reading = asyncio.create_task(site.post("/chat", said()))
+        await until(lambda: "c1" in store._conversations and len(store._find("c1").events) >= 5)
+        await site.post("/chat/c1/stop", {})
+        stopped = ChatClient().read(await reading)
+        log = [*store._find("c1").events]
+        asked = {"id": "m1", "role": "user", "content": "Please."}
+        for messages in ([], [asked]):
+            run = {"threadId": "c1", "runId": "r", "messages": messages}
+            client = AgentClient().read(await site.post("/ag-ui", run))
+            assert client.ended["outcome"] == {"type": "cancelled"}
+            assert client.messages[0] == asked
+        again = ChatClient().read(await site.post("/chat", said()))
+        assert (again.message, again.finished) == (stopped.message, stopped.finished)
+        await asyncio.sleep(0.1)
+        assert store._find("c1").events == log
 
 
 async def left(store: MemoryStore, message_id: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
@@ -274,7 +275,8 @@ def _new_message(
             texts.append(text)
         else:
             files.append(_file(part, media_types))
-    text = "\n".join(texts)
+    # As it will be stored: the same message again is compared with that (rule W15).
+    text = json_values.clean_text("\n".join(texts))
     if not text.strip() and not files:
         raise WebError(422, "The message is empty.")
     return NewMessage(_text(message, "id"), text, tuple(files))
@@ -303,7 +305,8 @@ def _file(part: Mapping[str, Any], media_types: Collection[str]) -> NewFile:
         content = base64.b64decode(data, validate=True)
     except ValueError as error:
         raise WebError(422, "A file of the message is not base64.") from error
-    return NewFile(name[:200] if isinstance(name, str) else "file", media, content)
+    name = json_values.clean_text(name[:200]) if isinstance(name, str) else "file"
+    return NewFile(name, media, content)
 
 
 # --- answers -----------------------------------------------------------------------------------

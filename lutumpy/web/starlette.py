@@ -22,6 +22,7 @@ from lutumpy import Session
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
 from lutumpy.durable.log import ENDINGS, MessagesTaken, RunFailed, RunStopped, RunWaits
 from lutumpy.errors import StoreError
+from lutumpy.plain import json_values
 from lutumpy.web.ag_ui import AGUIStream
 from lutumpy.web.ai_sdk import AISDKStream, ui_messages
 from lutumpy.web.frames import HEARTBEAT, encode_data
@@ -143,13 +144,18 @@ def _answering(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except WebError as error:
-            return JSONResponse({"error": error.public}, status_code=error.status)
+            return _respond_json({"error": error.public}, status=error.status)
         except StoreError as error:
             if error.kind != "unknown_scope":
                 raise
-            return JSONResponse({"error": "There is no such conversation."}, status_code=404)
+            return _respond_json({"error": "There is no such conversation."}, status=404)
 
     return answer
+
+
+def _respond_json(value: Any, *, status: int = 200) -> Response:
+    """A JSON value as a response, whatever a client or a model has put into its texts."""
+    return JSONResponse(json_values.clean(value), status_code=status)
 
 
 async def _read_body(request: Request) -> bytes:
@@ -223,13 +229,13 @@ class _Chat:
         for stored in (await self._incoming.past(scope)).events:
             for _ in view.apply(stored):
                 pass
-        return JSONResponse(ui_messages(view.tasks))
+        return _respond_json(ui_messages(view.tasks))
 
     async def stop(self, request: Request) -> Response:
         """Stop the run (rule W19)."""
         scope = str(request.path_params["id"])
         by = await self._who(request, scope)
-        return JSONResponse({"stopped": await self._runs.stop(scope, by)})
+        return _respond_json({"stopped": await self._runs.stop(scope, by)})
 
     async def answers(self, request: Request) -> Response:
         """Answers to what a server asks; the client comes for the rest as it does after a reload
@@ -249,7 +255,7 @@ class _Chat:
             raise WebError(409, "Nobody asks that, or it was answered.")
         taken = await self._incoming.answer(scope, call_id, answers, by)
         self._runs.begin(scope)
-        return JSONResponse({"taken": taken})
+        return _respond_json({"taken": taken})
 
     # --- AG-UI, and our own ------------------------------------------------------------------
 

@@ -303,6 +303,27 @@ async def test_a_message_while_a_person_is_asked_leaves_nobody_waiting() -> None
         await site.post("/chat", said("And?", id="m2"))
 
 
+async def test_half_a_character_in_a_message_hurts_nobody_W15() -> None:
+    half = "half \ud83d"
+    async with serving(script=PLAIN, media_types=["text/plain"]) as site:
+        data = {"mediaType": "text/plain", "url": "data:text/plain;base64,aGk="}
+        bodies = {
+            "c1": said(half, scope="c1"),
+            "c2": said(id=half, scope="c2"),
+            "c3": said(scope="c3"),
+            "c4": said(half, scope="c4"),
+        }
+        for scope in ("c3", "c4"):
+            file = {"type": "file", **data, "filename": half}
+            bodies[scope]["messages"][0]["parts"].append(file)
+        for scope, body in bodies.items():
+            first, again = [ChatClient().read(await site.post("/chat", body)) for _ in range(2)]
+            assert again.message == first.message
+            user, answer = json.loads(await site.get(f"/chat/{scope}/messages"))
+            assert "\ufffd" in json.dumps(user, ensure_ascii=False)
+            assert answer == first.message
+
+
 class GatedStore(MemoryStore):
     """A store in which a request begins when it is allowed to."""
 

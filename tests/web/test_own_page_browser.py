@@ -98,6 +98,40 @@ def until(condition: Any) -> None:
     raise AssertionError("it never came")
 
 
+def test_an_answer_is_what_it_says_when_it_is_complete_whatever_came_before_W4(
+    address: str,
+) -> None:
+    """The page came again and missed pieces; the answer was lost; the run failed in it."""
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.goto(address)
+
+        def shown(*events: tuple[str, Any]) -> list[str]:
+            for name, values in events:
+                page.evaluate(f"(values) => void acts.{name}(values)", values)
+            script = """() => {
+                const texts = [...main.children].map((each) => each.textContent);
+                main.textContent = "";
+                return texts;
+            }"""
+            found: list[str] = page.evaluate(script)
+            return found
+
+        begun = ("TextDelta", {"text": "One two"})
+        blocks = [{"block": "text", "text": "One two "}, {"block": "call", "call_id": "a"}]
+        whole = ("Completed", {"blocks": [*blocks, {"block": "text", "text": "three."}]})
+        asked = ("MessagesTaken", {"messages": [{"text": "Go on."}]})
+        again = ("Restarted", {"round": 1})
+        assert shown(begun, whole) == ["One two three."]
+        assert shown(whole) == ["One two three."]
+        assert shown(begun, again, ("TextDelta", {"text": "Two"})) == ["Two"]
+        assert shown(begun, asked, whole) == ["You: Go on.", "One two three."]
+        assert shown(whole, ("Completed", {"blocks": blocks[1:]})) == ["One two three."]
+        assert shown(begun, asked, whole) == ["One two", "You: Go on.", "One two three."]
+        browser.close()
+
+
 def test_a_chat_is_streamed_approved_and_there_for_who_comes_later(address: str) -> None:
     asked = 'refund {"order":"A-1","amount":200} YesNo'
     whole = ["You: Money back!", "Let me see.", asked, "refund: 200 for A-1", f"Done. {HOSTILE}"]

@@ -26,7 +26,7 @@ from lutumpy import (
     Usage,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import OpenAIChat
+from lutumpy.adapters.openai import OpenAIChat, facts_of
 from lutumpy.models import CallBlock, Message, ResultBlock, ToolResults, TurnOptions
 from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render
 
@@ -339,6 +339,53 @@ def test_ephemerals_that_stay_for_signed_reasoning_stay_in_a_loaded_session_as_w
         answer(target, 3, text="done")
         assert "secret plan" not in str(target.dump())
     assert loaded.dump() == session.dump()
+
+
+@pytest.mark.parametrize("also_user", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("anthropic_messages", "claude-sonnet-4-6"), ("anthropic_messages", "claude-opus-4-8")),
+        (("anthropic_messages", "claude-sonnet-4-6"), ("openai_responses", "gpt-6.2")),
+        (("bedrock_converse", "claude-sonnet-4-6"), ("anthropic_messages", "claude-opus-4-8")),
+    ],
+)
+def test_held_ephemerals_that_the_next_model_takes_as_reminders_are_held_no_more_S4_PB14(
+    before: tuple[str, str], after: tuple[str, str], also_user: bool
+) -> None:
+    hosts = {
+        "anthropic_messages": facts_of("api.anthropic.com"),
+        "openai_responses": facts_of("api.openai.com"),
+        "bedrock_converse": facts_of("bedrock-runtime.us-east-1.amazonaws.com"),
+    }
+    session, offer = asked(), Tools.offer()
+
+    def step(chosen: tuple[str, str], **reply: Any) -> str:
+        api, model = chosen
+        adapter = ADAPTERS[api]
+        body = adapter.request(session.transcript, offer, model=model, host=hosts[api])
+        number = len(session.turns()) + 1
+        answer = render(Reply(**reply), api, number=number, model=model)
+        outcome = offer.read(adapter.response(answer), session)
+        if isinstance(outcome, NeedsTools):
+            outcome.round.commit(session, [call.complete("x") for call in outcome.round.calls])
+        return str(body)
+
+    session.push_ephemeral_system("It is 14:05.")
+    step(before, reasoning="hm", calls=[Call("a")])
+    assert session.dump()["held"]
+    if also_user:
+        session.push_ephemeral_user("By the way.")  # no reasoning is signed over this one
+    assert "14:05" in step(after, text="Done.")
+    assert "14:05" not in str([*session.transcript])
+    state = session.dump()
+    assert (state["ephemerals_sent"], state["held"]) == (0, False)
+    assert Session.load(state).dump() == state
+    # An earlier release left it at that, so its dumps say it.
+    assert Session.load({**state, "held": True}).dump() == state
+    session.push_ephemeral_user("only once")
+    assert "only once" in step(after, calls=[Call("a")])
+    assert "only once" not in step(after, text="Done.")
 
 
 def test_a_transcript_says_how_much_it_holds() -> None:

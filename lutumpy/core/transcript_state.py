@@ -149,7 +149,11 @@ class Draft:
 
     def _release_reminders(self) -> None:
         """Drop the system messages that were sent: the turn's record has them now, and they stay
-        where they were said (rule PB14). No reasoning goes with them.
+        where they were said (rule PB14). No reasoning goes with them: what a model bound to their
+        old place, its digest tells (rule PB8).
+
+        They may have been held, for a model that has no such messages. Then the rest is held only
+        if a signed turn is behind it.
         """
         kept: list[Item] = []
         to_look_at, left = self.sent, 0
@@ -169,6 +173,10 @@ class Draft:
         self.sent -= left
         self.settled += kept[:tail_start]
         self.tail = tuple(kept[tail_start:])
+        if self.held:
+            self.held = self.sent > 0 and any(
+                isinstance(item, AssistantTurn) and item.signed for item in self.tail
+            )
 
     def release(self) -> None:
         """Drop every ephemeral that was sent, and with it the reasoning signed over it."""

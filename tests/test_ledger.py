@@ -454,3 +454,97 @@ def test_a_required_call_has_tools_beside_its_choice_C9() -> None:
                 session.push_user("go on")
         assert llm.bodies[-1]["tools"]
         assert not llm.refusals
+
+
+NEW_TOOL_CALLED: Json = {
+    "tools": Tools,
+    "available": ToolAvailability.all(),
+    "require": ToolRequirement.specific(Tools.send),
+}
+"""A turn that requires a call of a tool which no request before has declared."""
+
+
+def ask_in_turn(llm: JudgedModel, session: Session, *asked: tuple[Json, Reply | Json]) -> list[Any]:
+    """Make these turns, each with its options and its answer; their reports."""
+    reports = []
+    for options, answer in asked:
+        llm.play(answer)
+        outcome: Any = session.text_turn(llm, **options).collect_sync()
+        if isinstance(outcome, NeedsTools):
+            reports.append(outcome.round.prefix)
+            outcome.round.commit(session, [c.complete("x") for c in outcome.round.calls])
+        else:
+            result = getattr(outcome, "result", outcome)
+            reports.append(result.prefix)
+            if result.finish_reason != "paused":
+                session.push_user("go on")
+    return reports
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        AnthropicMessages("claude-opus-4-8", host=ANTHROPIC),
+        AnthropicMessages("claude-opus-4-8", host=facts_of("aiplatform.googleapis.com")),
+        AnthropicMessages("claude-sonnet-4-6", host=ANTHROPIC),
+        BedrockConverse("us.anthropic.claude-opus-4-8-v1:0"),
+        OpenAIResponses("gpt-6.2-astra", host=OPENAI),
+        OpenAIChat("gpt-5.4", host=OPENAI),
+    ],
+    ids=["messages", "by reference", "in place", "converse", "responses", "chat"],
+)
+def test_a_required_tool_is_where_the_choice_looks_for_it_C9_PB2(adapter: Any) -> None:
+    """On Messages that are the tools of the field: those that messages bring, and deferred ones,
+    can't be chosen by name. The conversation starts again at most once.
+    """
+    llm, session = JudgedModel(adapter), Session()
+    session.push_user("go")
+    called, answered = Reply(calls=[Call("send", {"key": "x"})], reasoning="hm"), Reply(text="Yes.")
+    plain: Json = {"tools": Tools}
+    reports = ask_in_turn(
+        *(llm, session),
+        (plain, answered),
+        (NEW_TOOL_CALLED, called),
+        (plain, answered),
+        (NEW_TOOL_CALLED, called),
+        ({**plain, "available": ToolAvailability.all()}, answered),
+    )
+    assert not llm.refusals
+    if llm.api == "anthropic_messages":
+        declared = {t["name"]: t.get("defer_loading", False) for t in llm.bodies[1]["tools"]}
+        assert declared["send"] is False
+        assert reports[1].changed == ("tools",)
+    if adapter.model != "claude-sonnet-4-6":  # it has no words for what is offered then
+        for before, after in zip(llm.bodies[1:], llm.bodies[2:], strict=False):
+            assert beginning(after, before) == everything(before)
+    assert Session.load(session.dump()).dump() == session.dump()
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-sonnet-4-6"])
+def test_a_required_call_does_not_wait_for_its_tool_behind_a_paused_answer_PB5_C9(
+    model: str,
+) -> None:
+    search: Json = {"extra": {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}}
+    plain: Json = {"tools": Tools, **search}
+    everything_offered = {**plain, "available": ToolAvailability.all()}
+    a_call: Json = {"require": ToolRequirement.at_least_one()}
+    only_send = {**plain, **a_call, "available": ToolAvailability.only(Tools.send)}
+    called, answered = Reply(calls=[Call("send", {"key": "x"})], reasoning="hm"), Reply(text="Yes.")
+
+    def ask(*asked: tuple[Json, Reply | Json]) -> Any:
+        llm, session = JudgedModel(AnthropicMessages(model, host=ANTHROPIC)), Session()
+        session.push_user("go")
+        reports = ask_in_turn(llm, session, *asked, (plain, answered))
+        assert not llm.refusals
+        return reports[-2]
+
+    # No tool was declared before, or others, or the tool itself, which was withdrawn then.
+    for before, beside in ((search, search), (plain, plain), (everything_offered, plain)):
+        for required in ({**NEW_TOOL_CALLED, **search}, only_send):
+            report = ask((before, answered), (beside, paused(1)), (required, called))
+            assert not report.waiting
+            assert "tools" in report.changed
+    # One that can be met by what was said before waits, where its change is an entry.
+    report = ask((plain, paused(1)), ({**everything_offered, **a_call}, answered))
+    has_words = model == "claude-opus-4-8"
+    assert report.waiting == (("tool_addition send",) if has_words else ())

@@ -15,6 +15,7 @@ every API, each of which spells changes in its own way (rules PB2 to PB9).
 #   |----------------------------------|-----------------------------|---------------------|
 #   | tools withdrawn or offered again | an entry, or the choice     | starts again        |
 #   | a tool that is new               | an entry                    | starts again        |
+#   | one whose call is required       | an entry, or starts again   | starts again        |
 #   | effort                           | an entry                    | the field, unbound  |
 #   | output format                    | an entry                    | the field           |
 #
@@ -100,6 +101,11 @@ class Spelling(Protocol):
     @property
     def defers(self) -> bool:
         """Whether declared tools may be kept out of the prompt until a search has found them."""
+        ...
+
+    @property
+    def chooses_appended(self) -> bool:
+        """Whether a choice may name a tool that an entry brings, and no field declares."""
         ...
 
     def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
@@ -219,6 +225,18 @@ class EncodedSettings:
         """A change as an entry; `None` if there are no words for it, or no place, so that the
         conversation starts again.
         """
+        carried = self._find_words(settings)
+        if carried is not None and carried.entry and self.ends_with_answer:
+            return None  # what is between would leave again
+        return carried
+
+    def needs_place(self, settings: TurnSettings) -> bool:
+        """Whether a change is said by an entry: fields of the request don't say all of it."""
+        carried = self._find_words(settings)
+        return carried is not None and bool(carried.entry)
+
+    def _find_words(self, settings: TurnSettings) -> Carried | None:
+        """A change as an entry, wherever that may stand; `None` if there are no words for it."""
         if settings.is_base:
             return None
         if settings.effort is None and self._effort_is_encoded:
@@ -233,8 +251,6 @@ class EncodedSettings:
         carried = self.spelling.carry(settings, self)
         if carried is None or not carried.entry:
             return carried
-        if self.ends_with_answer:
-            return None  # what is between would leave again
         return carried._replace(words=tuple(words_of(settings)))
 
     def take(self, settings: TurnSettings, entries: list[bytes]) -> None:

@@ -23,9 +23,17 @@ class ChoiceSpelling:
         says_output: Never: the format is a field, too.
         keeps_withdrawn: Tools that aren't offered stay declared: the choice leaves them out.
         defers: No tool is kept out of the prompt.
+        chooses_appended: Never: no entry brings a tool.
     """
 
-    __slots__ = ("default_effort", "defers", "keeps_withdrawn", "says_effort", "says_output")
+    __slots__ = (
+        "chooses_appended",
+        "default_effort",
+        "defers",
+        "keeps_withdrawn",
+        "says_effort",
+        "says_output",
+    )
 
     def __init__(self) -> None:
         self.says_effort: bool = False
@@ -33,6 +41,7 @@ class ChoiceSpelling:
         self.says_output: bool = False
         self.keeps_withdrawn: bool = True
         self.defers: bool = False
+        self.chooses_appended: bool = False
 
     def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """Nothing where the choice says it; `None` where the tools are others than those of the

@@ -20,7 +20,7 @@ from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.turn_settings import KEPT, TurnSettings
+from lutumpy.core.turn_settings import TurnSettings, make_base
 
 __all__ = ["Prepared", "SettingsEncoder", "in_place", "note_reminders", "prepare"]
 
@@ -81,7 +81,7 @@ class Prepared(Generic[E]):
     def change(self, settings: TurnSettings, offering: ToolOffering | None) -> None:
         """Say what is different from what is in force, or start again where that can't be said."""
         state = self.encoder.state
-        carried = None if _needs_tools(state.base, offering) else state.carry(settings)
+        carried = state.carry(settings)
         if carried is None:
             self.encoder = self.encoder.copy()
             self.encoder.state.start_again(settings, self.encoder.entries, offering)
@@ -191,18 +191,14 @@ def prepare(
         settings = in_force.difference(
             offering, record.output, record.effort, anew=record.policy == "drop"
         )
-    if (
-        settings is not None
-        and base is not None
-        and encoder.is_paused
-        and _is_said(settings, state)
-    ):
-        # Nothing may come right after a paused answer, so it waits; what the model may call is
-        # held against the offer in any case (PB3, PB5).
-        record.say_waiting(*words_of(settings))
-        settings = None
-    if settings is None and base is not None and not base.specs and _needs_tools(base, offering):
-        settings = TurnSettings()
+    if base is not None:
+        if offering is not None and offering.mode != "auto":
+            settings = _with_required_tools(settings, encoder, offering, record)
+        if settings is not None and encoder.is_paused and state.needs_place(settings):
+            # Nothing may come right after a paused answer, so it waits; what the model may call is
+            # held against the offer in any case (PB3, PB5).
+            record.say_waiting(*words_of(settings))
+            settings = None
     record.settings = settings
     if settings is not None:
         if base is None:
@@ -219,16 +215,43 @@ def prepare(
     return prepared
 
 
-def _needs_tools(base: ToolOffering | None, offering: ToolOffering | None) -> bool:
-    """Whether a call is required and the base has no tools: APIs take no choice without any."""
-    if base is None or base.specs or offering is None:
+def _with_required_tools(
+    settings: TurnSettings | None,
+    encoder: SettingsEncoder,
+    offering: ToolOffering,
+    record: RequestRecord,
+) -> TurnSettings | None:
+    """A change of a request that requires a call: where the choice would find no tool for it, the
+    conversation starts again (rule C9).
+    """
+    state = encoder.state
+    is_late = settings is not None and encoder.is_paused and state.needs_place(settings)
+    if not _is_undeclared(offering, state) and not (is_late and _is_unknown(offering, state)):
+        return settings
+    if settings is not None and not is_late and state.carry(settings) is None:
+        return settings  # it starts again in any case
+    # A base in the record as well: so later requests begin with this one.
+    return make_base(offering, record.output, record.effort)
+
+
+def _is_undeclared(offering: ToolOffering, state: EncodedSettings) -> bool:
+    """Whether the choice is of a tool that the request's field doesn't declare: APIs take none
+    without tools, and most know by name only those of the field.
+    """
+    specs = () if state.base is None else state.base.specs
+    if not specs:
+        return bool(offering.specs)
+    if offering.mode != "specific" or state.spelling.chooses_appended:
         return False
-    return offering.mode != "auto" and bool(offering.specs)
+    return offering.forced not in [spec.name for spec in specs]
 
 
-def _is_said(settings: TurnSettings, state: EncodedSettings) -> bool:
-    """Whether a change is said by an entry, and not by the fields of the request alone."""
-    return settings.changes_tools or (settings.effort is not KEPT and state.spelling.says_effort)
+def _is_unknown(offering: ToolOffering, state: EncodedSettings) -> bool:
+    """Whether the choice is of tools that the conversation lets the model call none of so far."""
+    offered = state.in_force.offered
+    if offering.mode == "specific":
+        return offering.forced not in offered
+    return offered.keys().isdisjoint([spec.name for spec in offering.specs])
 
 
 def in_place(encoder: E, transcript: Transcript, record: RequestRecord) -> Prepared[E]:

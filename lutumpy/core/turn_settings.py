@@ -35,6 +35,7 @@ __all__ = [
     "SettingsInForce",
     "TurnSettings",
     "in_force_after",
+    "make_base",
     "step_between",
 ]
 
@@ -176,7 +177,7 @@ class SettingsInForce:
         """
         wanted = NO_OFFER if offering is None else offering
         if self.base is None:
-            return _make_base(wanted, output, effort)
+            return make_base(wanted, output, effort)
         is_same = offering is self.same_as
         if is_same and output is self.output and effort == self.effort:
             return None
@@ -188,7 +189,7 @@ class SettingsInForce:
                 self.output = output  # equal, and found by identity the next time
             return None
         if anew:
-            return _make_base(wanted, output, effort)
+            return make_base(wanted, output, effort)
         defined, deferred, added, removed = tools if tools is not None else ((), (), (), ())
         return TurnSettings(
             defined=defined,
@@ -223,7 +224,8 @@ class SettingsInForce:
         return tuple(defined), tuple(deferred), tuple(added), tuple(removed)
 
 
-def _make_base(wanted: ToolOffering, output: OutputSpec | None, effort: str | None) -> TurnSettings:
+def make_base(wanted: ToolOffering, output: OutputSpec | None, effort: str | None) -> TurnSettings:
+    """The record of a turn with these settings that says everything, whatever was before."""
     sent = wanted.specs if wanted.stable_specs is None else wanted.stable_specs
     if wanted.deferred:
         late = {spec.name for spec in wanted.deferred}

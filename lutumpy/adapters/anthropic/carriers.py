@@ -67,10 +67,13 @@ class MessagesSpelling:
         says_output: Never: the format is a field, which binds nothing.
         keeps_withdrawn: Whether tools that aren't offered may stay declared.
         defers: Tools may be kept out of the prompt until a search has found them.
+        chooses_appended: Never: a choice of a tool that isn't in `tools` is refused, and nobody
+            says that it may be one that is deferred there.
     """
 
     __slots__ = (
         "_carriers",
+        "chooses_appended",
         "default_effort",
         "defers",
         "keeps_withdrawn",
@@ -85,6 +88,7 @@ class MessagesSpelling:
         self.says_output: bool = False
         self.keeps_withdrawn: bool = carriers.tools
         self.defers: bool = True
+        self.chooses_appended: bool = False
 
     def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as a message; `None` where this model has no words for it at its host."""

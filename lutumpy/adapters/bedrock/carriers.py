@@ -41,9 +41,17 @@ class ConverseSpelling:
         says_output: Never: the format is a field, too.
         keeps_withdrawn: Whether tools that aren't offered may stay declared.
         defers: Never: the API knows no deferred tools.
+        chooses_appended: Never: no message brings a tool.
     """
 
-    __slots__ = ("default_effort", "defers", "keeps_withdrawn", "says_effort", "says_output")
+    __slots__ = (
+        "chooses_appended",
+        "default_effort",
+        "defers",
+        "keeps_withdrawn",
+        "says_effort",
+        "says_output",
+    )
 
     def __init__(self, changes: bool) -> None:
         self.says_effort: bool = False
@@ -51,6 +59,7 @@ class ConverseSpelling:
         self.says_output: bool = False
         self.keeps_withdrawn: bool = changes
         self.defers: bool = False
+        self.chooses_appended: bool = False
 
     def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as a system message; `None` where there are no words for it."""

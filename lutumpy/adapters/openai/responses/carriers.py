@@ -78,11 +78,13 @@ class ResponsesSpelling:
         says_output: Whether an item sets the output format.
         keeps_withdrawn: Tools that aren't offered stay declared: the choice leaves them out.
         defers: Tools may be kept out of the prompt until a search has found them.
+        chooses_appended: A choice may name a tool that an item brings.
     """
 
     __slots__ = (
         "_carriers",
         "_render",
+        "chooses_appended",
         "default_effort",
         "defers",
         "keeps_withdrawn",
@@ -100,6 +102,7 @@ class ResponsesSpelling:
         self.says_output: bool = carriers.updates
         self.keeps_withdrawn: bool = carriers.tools
         self.defers: bool = True
+        self.chooses_appended: bool = True
 
     def carry(self, settings: TurnSettings, state: EncodedSettings) -> Carried | None:
         """A change as items; `None` where this model has no words for it at its host."""

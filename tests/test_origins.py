@@ -320,6 +320,50 @@ def test_readable_reasoning_goes_where_it_is_taken_OR4(server: WireServer, model
     assert "From" not in json.dumps(server.requests[-1].body)
 
 
+@pytest.mark.parametrize("host", [h for h in HOST_FACTS if HOST_FACTS[h].missing_reasoning])
+def test_calls_have_the_field_of_their_reasoning_where_a_host_insists_OR4_S4(
+    server: WireServer, models: Models, host: str
+) -> None:
+    """Whoever said them: a model of the host that didn't think, another API's whose reasoning was
+    dropped, or a history that was read; also where there are too many for one message.
+    """
+    field = HOST_FACTS[host].reasoning_field
+    one, many = [Call("look", {"key": "k"})], [Call("look", {"key": f"{n}"}) for n in range(130)]
+    claude, quick = models.at(MESSAGES, "", "claude-sonnet-4-6"), models.at(CHAT, host, "quick")
+
+    def fields_sent(session: Session) -> list[Any]:
+        server.play(Reply("Done."))
+        ask(session, models.at(CHAT, host, "thinking"))
+        sent = server.requests[-1].body["messages"]
+        return [message.get(field) for message in sent if message.get("tool_calls")]
+
+    for calls in (one, many):
+        session = Session()
+        session.push_user("Go.")
+        server.play(Reply(calls=calls))
+        ask(session, quick)
+        assert set(fields_sent(session)) == {""}
+    session = Session()
+    session.push_user("Go.")
+    session.push_ephemeral_user("It is late.")
+    server.play(Reply(calls=one, reasoning="Hm."), Reply("Well."))
+    for _ in range(2):
+        ask(session, claude)
+    assert [turn.reasoning_dropped for turn in session.turns()] == [True, False]
+    assert fields_sent(session) == [""]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history: list[Json] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "k"},
+    ]
+    origins: list[Json] = [{}, {"host": host}, {"host": "openai", "model": "gpt-5.4"}]
+    for origin in origins:
+        assert fields_sent(Session(Transcript.from_messages(CHAT, history, **origin))) == [""]
+    history[1][field or ""] = "Hm."
+    assert fields_sent(Session(Transcript.from_messages(CHAT, history, host=host))) == ["Hm."]
+
+
 def test_of_many_makers_one_opens_nothing_of_another_OR3(
     server: WireServer, models: Models
 ) -> None:

@@ -106,8 +106,7 @@ def add_reasoning(message: dict[str, Any], turn: AssistantTurn, facts: HostFacts
     text = "\n\n".join(
         [block.text for block in turn.blocks if isinstance(block, ReasoningBlock) and block.text]
     )
-    # An empty text will do for a host that insists on the field.
-    if text or (facts.missing_reasoning is not None and message.get("tool_calls")):
+    if text:
         message[field] = text
     return True
 

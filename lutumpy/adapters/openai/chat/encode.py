@@ -41,6 +41,7 @@ from lutumpy.adapters.openai.parts import chat_part, cut_output
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
+    Item,
     Message,
     Part,
     ResultBlock,
@@ -57,7 +58,7 @@ from lutumpy.rules.openai.limits import MAX_ARGUMENTS, MAX_TEXT_PART
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["API", "ChatEncoder"]
+__all__ = ["API", "ChatEncoder", "ReasoningFieldEncoder"]
 
 _OWN_KINDS = frozenset({"function", "custom", "function_call"})
 
@@ -363,6 +364,33 @@ class ChatEncoder(HistoryEncoder):
             content = cut_output(content)
         message = {"role": "tool", "tool_call_id": call_id, "content": content}
         self.entries.append(encode(message))
+
+
+class ReasoningFieldEncoder(ChatEncoder):
+    """The messages of a transcript for a host that refuses calls without the field of their
+    reasoning: an empty text will do.
+
+    Any message may lack it: one of another host or of a model of this one that didn't think, one
+    whose reasoning was dropped, one of a history that was read.
+    """
+
+    __slots__ = ()
+
+    def add(self, item: Item) -> None:
+        """Encode the next item."""
+        before = len(self.entries)
+        super().add(item)
+        self.entries[before:] = [self._with_field(entry) for entry in self.entries[before:]]
+
+    def _with_field(self, entry: bytes) -> bytes:
+        field = self.destination.facts.reasoning_field
+        if field is None or b'"tool_calls"' not in entry:
+            return entry
+        message: dict[str, Any] = json_values.decode(entry)
+        if not message.get("tool_calls") or field in message:
+            return entry
+        message[field] = ""
+        return encode(message)
 
 
 def _text_of_result(

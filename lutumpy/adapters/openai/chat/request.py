@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from lutumpy.adapters.destination import destination_of
 from lutumpy.adapters.narrowing import declared_tools
-from lutumpy.adapters.openai.chat.encode import ChatEncoder
+from lutumpy.adapters.openai.chat.encode import ChatEncoder, ReasoningFieldEncoder
 from lutumpy.adapters.openai.chat.spelled_tools import (
     API,
     check_model,
@@ -142,7 +142,8 @@ def encoding_for(
     # The vendor's own host serves models of other names, too, of which nothing is known.
     is_vendors = known is HOST_FACTS["openai"] or known is HOST_FACTS["azure"]
     narrows = known.allowed_tools and (is_known(model) or not is_vendors)
-    return known, narrows, key, partial(ChatEncoder, ids, destination, narrows)
+    encoder = ChatEncoder if known.missing_reasoning is None else ReasoningFieldEncoder
+    return known, narrows, key, partial(encoder, ids, destination, narrows)
 
 
 def checked_call_ids(call_ids: Any) -> CallIds | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lutumpy.core.items import AssistantTurn
@@ -240,6 +241,21 @@ class RequestRecord:
             kept, key, request = self._sent
             kept[key] = request
         return turn
+
+    def for_fork(self, sent_requests: MutableMapping[Any, Any]) -> RequestRecord:
+        """The same record for a fork of the transcript.
+
+        Args:
+            sent_requests: Where the fork keeps its last requests.
+        """
+        twin = copy(self)
+        if self._sent is not None:
+            twin._sent = (sent_requests, *self._sent[1:])
+        if self.prefix is not None:
+            # What works it out belongs to the transcript, which may go on in another way.
+            digest = self.prefix()
+            twin.prefix = lambda: digest
+        return twin
 
     def decoding(self, decoder: StreamDecoder) -> RecordingDecoder:
         """A decoder like this one, whose turn gets this record."""

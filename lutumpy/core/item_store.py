@@ -59,6 +59,10 @@ class RequestNote(Protocol):
         """The same turn with the record of its request."""
         ...
 
+    def for_fork(self, sent_requests: dict[Any, Any]) -> RequestNote:
+        """The same note for a fork of the transcript, with the fork's `sent_requests`."""
+        ...
+
 
 S = TypeVar("S", bound="ItemStore")
 
@@ -364,7 +368,8 @@ class ItemStore:
         self._noted = offering, note
 
     def take_note(self, offering: ToolOffering | None, turn: AssistantTurn) -> AssistantTurn:
-        """The answer with the record of its request, if one with this offer was noted for its API.
+        """The answer with the record of its request, if one with this offer, or one that is equal,
+        was noted for its API.
 
         An answer that has its record already, as those of models have, stays as it is.
         """
@@ -376,6 +381,8 @@ class ItemStore:
         is_same = asked is offering or (
             (asked is None or not asked.specs) and (offering is None or not offering.specs)
         )
+        if not is_same and asked is not None and offering is not None:
+            is_same = asked.equals(offering)
         return noted[1].stamp(turn) if is_same and noted[1].api == turn.api else turn
 
     def committed(self, length: int) -> int:

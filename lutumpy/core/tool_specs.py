@@ -147,6 +147,16 @@ class ToolOffering:
         self.rendered: dict[str, bytes] = {}
         self.listed: dict[str, list[dict[str, Any]]] = {}
 
+    def equals(self, other: ToolOffering) -> bool:
+        """Whether the other one offers the same: any API would be sent the same bytes for it."""
+        return self is other or (
+            (self.mode, self.forced, self.parallel, self.finder)
+            == (other.mode, other.forced, other.parallel, other.finder)
+            and self.specs == other.specs
+            and self.stable_specs == other.stable_specs
+            and self.deferred == other.deferred
+        )
+
     def waiting(self: O) -> O:
         """The same tools for who waits for every result: none is said to be late.
 

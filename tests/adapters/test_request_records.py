@@ -10,7 +10,15 @@ import anthropic
 import pytest
 from every_api import ADAPTERS, APIS
 
-from lutumpy import AdapterError, Session, ToolAvailability, Toolset, tool, tool_fn
+from lutumpy import (
+    AdapterError,
+    Session,
+    ToolAvailability,
+    ToolRequirement,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import facts_of
 from lutumpy.models import ToolOffering, TurnSettings
@@ -55,15 +63,16 @@ AFTER_THE_BASE = (
 async def test_every_api_records_what_changes_in_every_way_of_asking_PB1() -> None:
     for api in APIS:
         kept: dict[str, tuple[TurnSettings, ...]] = {}
-        for way in ("collect", "collect_sync", "stream", "stream_sync", "own"):
+        ways = ("collect", "collect_sync", "stream", "stream_sync")
+        for way in (*ways, "own", "own, an equal offer", "own, read by a fork"):
             session = Session()
             llm = ScriptedModel([Reply("Yes.")] * len(STEPS), api=api)
             for number, step in enumerate(STEPS):
                 session.push_user("go")
                 if number == 3:
                     session.push_ephemeral_user("quick")
-                if way == "own":
-                    answer_by_hand(api, session, dict(step))
+                if way.startswith("own"):
+                    session = answer_by_hand(api, session, dict(step), way)
                     continue
                 turn = session.text_turn(llm, tools=Tools, **step)
                 if way == "collect":
@@ -84,12 +93,17 @@ async def test_every_api_records_what_changes_in_every_way_of_asking_PB1() -> No
         assert {*kept.values()} == {kept["collect"]}, api
 
 
-def answer_by_hand(api: str, session: Session, step: dict[str, Any]) -> None:
+def answer_by_hand(api: str, session: Session, step: dict[str, Any], way: str) -> Session:
     effort = step.pop("effort", None)
     offer = Tools.offer(**step)
     ADAPTERS[api].request(session.transcript, offer, effort=effort)
     reply = render(Reply("Yes."), api, number=len(session.turns()), model="m")
+    if "equal" in way:
+        offer = Tools.offer(**step)
+    if "fork" in way:
+        session = session.fork()
     offer.read(ADAPTERS[api].response(reply), session)
+    return session
 
 
 def test_an_answer_takes_the_record_of_its_own_request_only_PB1() -> None:
@@ -115,9 +129,55 @@ def test_an_answer_takes_the_record_of_its_own_request_only_PB1() -> None:
     stamped = transcript.take_note(offer, chat.response(reply))
     assert stamped.settings is not None
     assert transcript.take_note(offer, stamped) is stamped
-    # No offer and an empty one are the same.
+    # No offer and an empty one are the same, and so are equal ones.
     chat.request(transcript, None)
     assert transcript.take_note(ToolOffering(), chat.response(reply)).settings is not None
+    choices: list[dict[str, Any]] = [
+        {"available": ONLY_LOOK},
+        {"require": ToolRequirement.at_least_one()},
+        {"require": ToolRequirement.specific(Tools.look)},
+        {"parallel": False},
+        {"prefix_stable": True},
+        {"describe": {Tools.look: "Look."}},
+    ]
+    for asked in choices:
+        for read in choices:
+            chat.request(transcript, Tools.offer(**asked))
+            stamped = transcript.take_note(Tools.offer(**read), chat.response(reply))
+            assert (stamped.settings is not None) is (asked is read), (asked, read)
+
+
+def test_a_fork_takes_the_record_as_well_and_each_takes_it_once_PB1_PB8_PB15() -> None:
+    """What either goes on with is accepted, begins with that request, and tells nothing twice."""
+    with (
+        serve([Reply("Hm.", reasoning="so") for _ in range(5)]) as server,
+        anthropic.Anthropic(
+            base_url=server.anthropic_base_url, api_key="k", max_retries=0
+        ) as client,
+    ):
+
+        def ask(session: Session) -> Any:
+            body = AnthropicMessages.request(session.transcript, Tools.offer(), model=FABLE)
+            return client.messages.create(model=FABLE, **body)
+
+        session = Session()
+        session.push_user("go")
+        Tools.offer().read(AnthropicMessages.response(ask(session)), session)
+        session.push_user("on")
+        session.push_ephemeral_user("quick")
+        reply = ask(session)
+        both = [session, session.fork()]
+        for each in both:
+            Tools.offer().read(AnthropicMessages.response(reply), each)
+            each.push_user("and?")
+        one, other = [each.turns()[-1] for each in both]
+        assert one == other
+        assert one.origin is not None
+        assert one.origin.prefix is not None
+        assert one.prefix == other.prefix
+        for each in both:
+            Tools.offer().read(AnthropicMessages.response(ask(each)), each)
+        assert both[0].turns()[-1].prefix == both[1].turns()[-1].prefix
 
 
 def unsigned_past(server: WireServer) -> Session:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from threading import Lock
+from typing import NamedTuple
 
 from lutumpy import Usage
 from lutumpy.budget.prices import ModelName, Prices
@@ -21,7 +22,7 @@ from lutumpy.budget.spent import Left, Spent
 from lutumpy.errors import BudgetExceeded
 from lutumpy.models import Unsettled
 
-__all__ = ["Account", "Reservation", "tokens_of"]
+__all__ = ["Account", "Reservation", "Unknown", "tokens_of"]
 
 
 class Reservation:
@@ -37,6 +38,20 @@ class Reservation:
     def __init__(self, usd: Decimal, tokens: int) -> None:
         self.usd: Decimal = usd
         self.tokens: int = tokens
+
+
+class Unknown(NamedTuple):
+    """A request whose cost isn't known.
+
+    Attributes:
+        request: The request.
+        usd: The dollars of its estimate.
+        names: The names that its model may have a price under.
+    """
+
+    request: Unsettled
+    usd: Decimal
+    names: tuple[ModelName, ...]
 
 
 class Account:
@@ -65,7 +80,7 @@ class Account:
         self._usage = Usage()
         self._requests = 0
         self._calls: Counter[str] = Counter()
-        self._unsettled: dict[Unsettled, list[Decimal]] = {}
+        self._unsettled: dict[Unsettled, list[Unknown]] = {}
         self._estimated_usd = Decimal(0)
         self._estimated_tokens = 0
         self._reserved_usd = Decimal(0)
@@ -74,6 +89,12 @@ class Account:
     def price(self, usage: Usage, *names: ModelName) -> Decimal:
         """What a usage costs; 0 where dollars aren't counted. Raises `UnknownPriceError`."""
         return Decimal(0) if self._prices is None else self._prices.of(usage, *names)
+
+    def unknown(self, request: Unsettled, *names: ModelName) -> Unknown:
+        """A request whose cost isn't known, with the price of its estimate. Raises
+        `UnknownPriceError`.
+        """
+        return Unknown(request, self.price(request.estimate or Usage(), *names), names)
 
     def refusal(self, usd: Decimal = Decimal(0), tokens: int = 0) -> BudgetExceeded | None:
         """Why no further request may be sent; `None` if one may.
@@ -110,7 +131,7 @@ class Account:
         reservation: Reservation | None,
         usage: Usage,
         usd: Decimal,
-        unknown: Sequence[tuple[Unsettled, Decimal]] = (),
+        unknown: Sequence[Unknown] = (),
     ) -> None:
         """Count what a request cost.
 
@@ -118,7 +139,7 @@ class Account:
             reservation: What it has set aside, which is given back.
             usage: What is known.
             usd: What that costs.
-            unknown: What isn't known: each with the dollars of its estimate.
+            unknown: What isn't known.
         """
         with self._lock:
             if reservation is not None:
@@ -126,26 +147,28 @@ class Account:
                 self._reserved_tokens -= reservation.tokens
             self._usage += usage
             self._usd += usd
-            for request, estimate in unknown:
-                self._unsettled.setdefault(request, []).append(estimate)
-                self._estimated_usd += estimate
-                self._estimated_tokens += tokens_of(request.estimate)
+            for each in unknown:
+                self._unsettled.setdefault(each.request, []).append(each)
+                self._estimated_usd += each.usd
+                self._estimated_tokens += tokens_of(each.request.estimate)
 
-    def settle(self, request: Unsettled, usage: Usage, usd: Decimal) -> None:
+    def settle(self, request: Unsettled, usage: Usage) -> None:
         """Count what an unsettled request has cost, in place of its estimate.
 
         Raises:
             ValueError: it is not on the list; nothing was counted.
+            UnknownPriceError: nobody knows what its model costs; nothing was counted.
         """
         with self._lock:
-            estimates = self._unsettled.get(request)
-            if not estimates:
+            listed = self._unsettled.get(request)
+            if not listed:
                 raise ValueError(
                     f"{request!r} is not among the unsettled requests; nothing was counted"
                 )
-            self._estimated_usd -= estimates.pop()
+            usd = self.price(usage, *listed[-1].names)
+            self._estimated_usd -= listed.pop().usd
             self._estimated_tokens -= tokens_of(request.estimate)
-            if not estimates:
+            if not listed:
                 del self._unsettled[request]
             self._usage += usage
             self._usd += usd

@@ -149,13 +149,26 @@ class Budget:
         if refused is not None:
             raise refused
 
-    def count(self, usage: Usage, *, api: str | None = None, model: str | None = None) -> None:
+    def count(
+        self,
+        usage: Usage,
+        *,
+        api: str | None = None,
+        model: str | None = None,
+        host: str | None = None,
+    ) -> None:
         """Count what was spent elsewhere: a request that went through no model of this budget.
+
+        Args:
+            usage: Its tokens.
+            api: The API that it went over, as `openai_chat`.
+            model: The model's name.
+            host: The authority of the address that it went to, as `api.openai.com`.
 
         Raises:
             UnknownPriceError: dollars are counted, and nobody knows what the model costs.
         """
-        price = self._account.price(usage, ModelName(api, model))
+        price = self._account.price(usage, ModelName(api, model, host))
         self._account.count_requests(1)
         self._account.close(None, usage, price)
 
@@ -182,8 +195,7 @@ class Budget:
         Raises:
             ValueError: it is not on the list; nothing was counted.
         """
-        price = self._account.price(usage, ModelName(request.api, request.model))
-        self._account.settle(request, usage, price)
+        self._account.settle(request, usage)
 
     def __repr__(self) -> str:
         spent = self.spent

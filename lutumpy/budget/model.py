@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lutumpy import AdapterError, LutumpyError, Model, Usage
 from lutumpy.budget.account import Account, Reservation, tokens_of
-from lutumpy.budget.prices import ModelName
+from lutumpy.budget.prices import ModelName, names_of_turn
 from lutumpy.errors import NotSupportedError
 from lutumpy.models import (
     AssistantTurn,
@@ -154,7 +154,7 @@ class _PaidRequest(RequestWatch):
                 self._retries = sum(collected)
 
     def answered(self, turn: AssistantTurn) -> None:
-        self._close(turn.usage, turn.model, [])
+        self._close(turn, [])
 
     def failed(self, error: BaseException) -> None:
         if not isinstance(error, AdapterError):
@@ -177,12 +177,12 @@ class _PaidRequest(RequestWatch):
         nothing: bool,
     ) -> None:
         """Count a request that came to no answer (rule B1)."""
-        known = Usage() if partial is None else partial.usage
-        model = None if partial is None else partial.model
         if nothing or (partial is not None and is_settled(partial)):
-            self._close(known, model, [])
+            self._close(partial, [])
             return
+        model = None
         if partial is not None:
+            model = partial.model
             response_id = response_id or partial.response_id
             request_id = request_id or partial.request_id
         request = self._request
@@ -190,10 +190,12 @@ class _PaidRequest(RequestWatch):
         unknown = Unsettled(
             self._name.api, model or self._name.model, response_id, request_id, estimate
         )
-        self._close(known, model, [unknown])
+        self._close(partial, [unknown])
 
-    def _close(self, usage: Usage, model: str | None, unknown: list[Unsettled]) -> None:
-        names = (self._name._replace(model=model), self._name) if model else (self._name,)
+    def _close(self, turn: AssistantTurn | None, unknown: list[Unsettled]) -> None:
+        """Count what is known by an answer, or by what there is of it, and what isn't known."""
+        usage = Usage() if turn is None else turn.usage
+        names = [self._name] if turn is None else names_of_turn(turn, self._name)
         # Each try that the SDK gave up may have been paid for, at worst in full.
         if self._retries:
             worst = self._guess(self._request)
@@ -206,7 +208,7 @@ class _PaidRequest(RequestWatch):
             self._reservation,
             usage,
             account.price(usage, *names),
-            [(each, account.price(each.estimate or Usage(), *names)) for each in unknown],
+            [account.unknown(each, *names) for each in unknown],
         )
 
 

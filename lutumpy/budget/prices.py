@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 from lutumpy import LutumpyError, Usage
 from lutumpy.apis import api_row
 from lutumpy.errors import UnknownPriceError
+from lutumpy.models import AssistantTurn
 from lutumpy.plain.values import dataclass
 
-__all__ = ["ModelName", "Price", "Prices", "as_dollars"]
+__all__ = ["ModelName", "Price", "Prices", "as_dollars", "names_of_turn"]
 
 _MILLION = Decimal(1_000_000)
 
@@ -31,6 +32,21 @@ class ModelName(NamedTuple):
     api: str | None
     model: str | None
     host: str | None = None
+
+
+def names_of_turn(turn: AssistantTurn, default: ModelName) -> list[ModelName]:
+    """The names that an answer may have a price under, best first: the one that was answered, the
+    one that was asked for, both where they were asked, and `default`.
+
+    Args:
+        turn: The answer. Bedrock's have no name of their own.
+        default: What is meant where the answer doesn't say it.
+    """
+    origin = turn.origin
+    asked = default if origin is None else ModelName(origin.api, origin.model, origin.host)
+    answered = asked._replace(model=turn.model)
+    named = [name for name in dict.fromkeys((answered, asked, default)) if name.model]
+    return named or [default]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +140,8 @@ class Prices:
             except LookupError:
                 continue
         if self._unknown is None:
-            shown = " or ".join(dict.fromkeys([str(name.model) for name in names])) or "no name"
+            known = dict.fromkeys([name.model for name in names if name.model])
+            shown = " or ".join(known) or "(its name isn't known)"
             raise UnknownPriceError(
                 f"nobody knows what the model {shown} costs; say what unknown models cost, as "
                 'Prices.genai(unknown="free"), or give its price by Prices.table; nothing was sent'

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from lutumpy import Session, Usage
 from lutumpy.budget.account import Account, tokens_of
-from lutumpy.budget.prices import ModelName
+from lutumpy.budget.prices import ModelName, names_of_turn
 from lutumpy.models import ToolResults
 
 __all__ = ["count_session"]
@@ -23,21 +23,24 @@ def count_session(account: Account, session: Session, model: str | None) -> None
     Raises:
         UnknownPriceError: dollars are counted, and nobody knows what a model costs.
     """
-    known, api = Usage(), None
+    known, names = Usage(), [ModelName(None, model)]
+    asked: dict[tuple[str | None, str | None], list[ModelName]] = {}
     for turn in session.turns():
-        known, api = known + turn.usage, turn.api
-        model = turn.model or model
+        known += turn.usage
+        names = names_of_turn(turn, ModelName(turn.api, model))
+        asked.update(dict.fromkeys([(name.api, name.model) for name in names], names))
         account.count_requests(1)
-        account.close(None, turn.usage, account.price(turn.usage, ModelName(api, model)))
+        account.close(None, turn.usage, account.price(turn.usage, *names))
     # What failed, and turns that a window has dropped. A session that was made of a transcript
     # hasn't counted the turns that it began with, so that there is less than nothing.
     rest = session.usage - known
     if tokens_of(rest) > 0:
-        account.close(None, rest, account.price(rest, ModelName(api, model)))
+        account.close(None, rest, account.price(rest, *names))
     for request in session.unsettled:
+        # It doesn't say where it was sent: to the host that has answered by this name, if any has.
         name = ModelName(request.api, request.model or model)
-        estimate = account.price(request.estimate or Usage(), name)
-        account.close(None, Usage(), Decimal(0), [(request, estimate)])
+        unknown = account.unknown(request, *asked.get((name.api, name.model), [name]))
+        account.close(None, Usage(), Decimal(0), [unknown])
     for item in session.transcript:
         for result in item.results if isinstance(item, ToolResults) else ():
             if result.status != "rejected":

@@ -12,6 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from every_api import APIS
+from every_client import sync_model_at
 
 from lutumpy import (
     AdapterError,
@@ -24,12 +26,12 @@ from lutumpy import (
     tool,
     tool_fn,
 )
-from lutumpy.budget import Budget, ModelName, Price, Prices
+from lutumpy.budget import Budget, ModelName, Price, Prices, cost_of
 from lutumpy.errors import BudgetExceeded, NotSupportedError, UnknownPriceError
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import run_tools, run_tools_sync
 from lutumpy.models import collect_retries
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
 from lutumpy.text_tools import TagToolParser, TextTools
 
 
@@ -248,6 +250,66 @@ def test_an_answer_of_a_model_with_another_name_has_the_price_of_the_one_that_wa
     # The turn may name another model, whose price is looked up first.
     with pytest.raises(UnknownPriceError):
         asked().text_turn(budget.model(llm), extra={"model": "other"}).collect_sync()
+
+
+def _priced_at(host: str, *names: str) -> Prices:
+    """A dollar for a million tokens of these models at this host, and at no other."""
+
+    def find(usage: Usage, name: ModelName) -> Decimal:
+        if name.host != host or name.model not in names:
+            raise LookupError(name)
+        return Price(Decimal(1), Decimal(1)).of(usage)
+
+    return Prices(find)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_session_costs_later_what_its_requests_have_cost_B3(api: Any) -> None:
+    replies = [
+        Reply(text="x", usage=(1000, 100), model="dated-name"),
+        Reply(text="y", usage=(500, 50), model="dated-name"),
+        Failure(500, "broke"),
+    ]
+    with serve(replies) as server, sync_model_at(api, server.url) as llm:
+        prices = _priced_at(llm.host, llm.model)
+        live = Budget(usd=1, prices=prices)
+        session = asked()
+        for _ in range(2):
+            session.text_turn(live.model(llm)).collect_sync()
+            session.push_user("go on")
+        with pytest.raises(AdapterError):
+            session.text_turn(live.model(llm)).collect_sync()
+    spent = live.spent
+    assert spent.usd == cost_of(session, prices) > 0
+    counted = Budget(usd=1, prices=prices)
+    counted.count_session(Session.load(session.dump()))
+    assert counted.spent.usd == spent.usd
+    assert counted.spent.estimated_usd == spent.estimated_usd != 0
+    elsewhere = Budget(usd=1, prices=prices)
+    elsewhere.count(Usage(1000, 0, 1000), api=api, model=llm.model, host=llm.host)
+    assert elsewhere.spent.usd == Decimal("0.001")
+    for budget in (live, counted):
+        (request,) = budget.spent.unsettled
+        budget.settle(request, Usage(1000, 0, 1000))
+        assert budget.spent.usd == spent.usd + Decimal("0.001")
+        assert budget.spent.estimated_usd == 0
+
+
+def test_each_answer_of_a_session_with_several_models_has_its_own_price() -> None:
+    # Bedrock answers without a name: it was asked for by one.
+    session, live = asked(), Budget(usd=1, prices=Prices.table({}, unknown="0"))
+    for api in ("openai_chat", "bedrock_converse"):
+        with (
+            serve([Reply(text="x", usage=(1000, 0))]) as server,
+            sync_model_at(api, server.url) as llm,  # type: ignore[arg-type]
+        ):
+            session.text_turn(live.model(llm)).collect_sync()
+            session.push_user("go on")
+    first, second = [turn.origin.model for turn in session.turns() if turn.origin is not None]
+    assert first is not None
+    assert second is not None
+    dear = {first: Price(Decimal(1), Decimal(1)), second: Price(Decimal(100), Decimal(100))}
+    assert cost_of(session, Prices.table(dear)) == Decimal("0.101")
 
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

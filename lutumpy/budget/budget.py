@@ -24,10 +24,10 @@ from lutumpy import (
 from lutumpy.budget.account import Account
 from lutumpy.budget.model import BudgetModel, Estimates
 from lutumpy.budget.prices import ModelName, Prices, as_dollars
-from lutumpy.budget.sessions import count_session
+from lutumpy.budget.sessions import count_session, count_turn
 from lutumpy.budget.spent import Left, Spent
 from lutumpy.hooks import BaseToolCall
-from lutumpy.models import StreamingModel, Unsettled
+from lutumpy.models import AssistantTurn, StreamingModel, Unsettled
 from lutumpy.tools import ByTool
 
 __all__ = ["Budget"]
@@ -171,6 +171,18 @@ class Budget:
         price = self._account.price(usage, ModelName(api, model, host))
         self._account.count_requests(1)
         self._account.close(None, usage, price)
+
+    def count_turn(self, turn: AssistantTurn, *, model: str | None = None) -> None:
+        """Count what an answer has cost that came through no model of this budget.
+
+        Args:
+            turn: The answer.
+            model: The model that is meant where the answer doesn't say it.
+
+        Raises:
+            UnknownPriceError: as `count`.
+        """
+        count_turn(self._account, turn, model)
 
     def count_session(self, session: Session, *, model: str | None = None) -> None:
         """Count what a session has cost before, and which tools it has called: one that was loaded,

@@ -7,9 +7,27 @@ from decimal import Decimal
 from lutumpy import Session, Usage
 from lutumpy.budget.account import Account, tokens_of
 from lutumpy.budget.prices import ModelName, names_of_turn
-from lutumpy.models import ToolResults
+from lutumpy.models import AssistantTurn, ToolResults
 
-__all__ = ["count_session"]
+__all__ = ["count_session", "count_turn"]
+
+
+def count_turn(account: Account, turn: AssistantTurn, model: str | None) -> list[ModelName]:
+    """Count what an answer has cost; gives the names of its model.
+
+    Args:
+        account: Where it is counted.
+        turn: The answer.
+        model: The model that is meant where the answer doesn't say it.
+
+    Raises:
+        UnknownPriceError: dollars are counted, and nobody knows what the model costs.
+    """
+    names = names_of_turn(turn, ModelName(turn.api, model))
+    price = account.price(turn.usage, *names)
+    account.count_requests(1)
+    account.close(None, turn.usage, price)
+    return names
 
 
 def count_session(account: Account, session: Session, model: str | None) -> None:
@@ -27,10 +45,8 @@ def count_session(account: Account, session: Session, model: str | None) -> None
     asked: dict[tuple[str | None, str | None], list[ModelName]] = {}
     for turn in session.turns():
         known += turn.usage
-        names = names_of_turn(turn, ModelName(turn.api, model))
+        names = count_turn(account, turn, model)
         asked.update(dict.fromkeys([(name.api, name.model) for name in names], names))
-        account.count_requests(1)
-        account.close(None, turn.usage, account.price(turn.usage, *names))
     # What failed, and turns that a window has dropped. A session that was made of a transcript
     # hasn't counted the turns that it began with, so that there is less than nothing.
     rest = session.usage - known

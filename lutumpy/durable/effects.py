@@ -67,7 +67,7 @@ from lutumpy.loops import (
     SyncEffects,
     take_content,
 )
-from lutumpy.models import ToolTurn, load_turn
+from lutumpy.models import AssistantTurn, ToolTurn, load_turn
 from lutumpy.models import dump_turn as dump_answer
 from lutumpy.tools import may_ask
 
@@ -127,6 +127,7 @@ class DurableEffects(AsyncEffects):
         events: Where events go, if they are stored.
         streams: Whether the model's answers are streamed into them.
         in_thread: Whether the model is asked through its sync client, in a thread.
+        on_taken_up: Is given an answer that an earlier run was given, where one is taken up.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class DurableEffects(AsyncEffects):
         *,
         streams: bool,
         in_thread: bool,
+        on_taken_up: Callable[[AssistantTurn], None] | None = None,
     ) -> None:
         self._streams = events is not None and streams
         super().__init__(events.add_delta if events is not None and streams else None)
@@ -144,6 +146,7 @@ class DurableEffects(AsyncEffects):
         self._settings = settings
         self._events = events
         self._in_thread = in_thread
+        self._on_taken_up = on_taken_up
         self._calls: Mapping[str, BaseToolCall] = {}
         # What came of calls that the plan in hand can't run any more.
         self._changed: list[ToolResult] = []
@@ -158,7 +161,7 @@ class DurableEffects(AsyncEffects):
         answer = conversation.recorded("turn")
         if answer is not None:
             read = load_turn(cast("Mapping[str, Any]", answer))
-            await self._tell_answer(read)
+            await self._tell_taken_up(read)
             return turn.read(read)
         outcome = await self._request(turn)
         finished = isinstance(outcome, Finished)
@@ -198,7 +201,7 @@ class DurableEffects(AsyncEffects):
             counted=False,
         )
         try:
-            await self._tell_answer(plan.turn)
+            await self._tell_taken_up(plan.turn)
             self._changed = await outcomes_of_changed(
                 plan, data, conversation, settings.tools, settings.review
             )
@@ -206,6 +209,11 @@ class DurableEffects(AsyncEffects):
             _discard(plan)
             raise
         return await self._apply_decisions(plan, data)
+
+    async def _tell_taken_up(self, turn: AssistantTurn) -> None:
+        if self._on_taken_up is not None:
+            self._on_taken_up(turn)
+        await self._tell_answer(turn)
 
     async def _tell_answer(self, turn: Any) -> None:
         if self._events is not None:

@@ -78,7 +78,7 @@ from lutumpy.loops import (
     Policy,
     has_async_hooks,
 )
-from lutumpy.models import read_value
+from lutumpy.models import AssistantTurn, read_value
 from lutumpy.plain.driving import drive_async
 from lutumpy.tools import HasView, View
 
@@ -303,18 +303,23 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             if writer is not None:  # the process that committed it may have said nothing more
                 await writer.add(LoopEnded(last.rounds, last.usage, last))
             return Answered(last)
+        settings = self._loop_settings
+        count_taken_up: Callable[[AssistantTurn], None] | None = None
+        if self._budget_for is not None:
+            budget = self._budget_for(conversation.scope)
+            budget.count_session(conversation.session)
+            # The answer of the open round is no part of the session yet. A budget that all
+            # conversations share has paid for what this process has asked, and for nothing else.
+            count_taken_up = budget.count_turn
+            settings = replace(settings, budget=budget)
         effects = DurableEffects(
             conversation,
             self._settings,
             writer,
             streams=hasattr(self._llm, "open_stream"),
             in_thread=in_thread,
+            on_taken_up=count_taken_up,
         )
-        settings = self._loop_settings
-        if self._budget_for is not None:
-            budget = self._budget_for(conversation.scope)
-            budget.count_session(conversation.session)
-            settings = replace(settings, budget=budget)
         loop = Loop(
             conversation.session,
             settings.watched(self._llm),

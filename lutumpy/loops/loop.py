@@ -148,8 +148,6 @@ class Loop:
             except BudgetExceeded:
                 text = _last_text(self._session) if self.rounds else ""
                 return (yield from self._end_at_limit(text, "budget"))
-            if is_open:
-                self._count_taken_up(outcome)
             is_open = False
             if isinstance(outcome, Finished):
                 if self._asks_again(outcome.result):
@@ -240,16 +238,6 @@ class Loop:
         )
         counts = replace(self.counts, value_retries=self.counts.value_retries + 1)
         self.counts = yield from self._effects.retry(outcome, self._session, message, counts)
-
-    def _count_taken_up(
-        self, outcome: NeedsTools[Any] | ToolRoundPlan[Any] | Finished[Any]
-    ) -> None:
-        """Count an answer to the budget that was given to another process."""
-        budget = self._settings.budget
-        if budget is not None:
-            opened = outcome.round if isinstance(outcome, NeedsTools) else outcome
-            turn = opened.result.turn if isinstance(opened, Finished) else opened.turn
-            budget.count(turn.usage, api=turn.api, model=turn.model)
 
     def _limit_reached(self) -> StoppedBy | None:
         settings = self._settings

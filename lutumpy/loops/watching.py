@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
-from lutumpy import Model, Session, ToolAvailability, ToolRound, ToolRoundPlan, Usage
+from lutumpy import Model, Session, ToolAvailability, ToolRound, ToolRoundPlan
 from lutumpy.execution import ExecutionResult
 from lutumpy.hooks import BaseToolCall
+from lutumpy.models import AssistantTurn
 
 __all__ = ["LoopBudget", "LoopTelemetry", "RunningLoop"]
 
@@ -79,8 +80,8 @@ class LoopBudget(Protocol):
         """What may be offered, without the tools whose limit is used up."""
         ...
 
-    def count(self, usage: Usage, *, api: str | None = None, model: str | None = None) -> None:
-        """Count what a request cost that went through another process."""
+    def count_turn(self, turn: AssistantTurn, /) -> None:
+        """Count an answer that was given to another process."""
 
     def count_session(self, session: Session, *, model: str | None = None) -> None:
         """Count what a conversation has cost in other processes."""

@@ -645,6 +645,34 @@ async def test_a_budget_for_a_conversation_in_a_store_counts_what_other_processe
     assert made[-1].spent.calls == {"search": 1}
 
 
+@pytest.mark.parametrize("hooks_wait", [False, True])
+async def test_a_shared_budget_counts_an_answer_once_whose_round_goes_on_later(
+    hooks_wait: bool,
+) -> None:
+    from lutumpy import Hold
+    from lutumpy.durable import DurableLoop, MemoryStore, Waiting
+
+    def hold(call: Any) -> Any:
+        return Hold("ask")
+
+    async def hold_later(call: Any) -> Any:
+        return Hold("ask")
+
+    store = MemoryStore()
+    await store.create("c7", asked())
+    budget = Budget(usd=1, prices=ROUND)
+    llm = scripted(replace(ask_for("search"), usage=(1000, 100)), REPLY)
+    hooks: Any = hold_later if hooks_wait else hold
+    loop: DurableLoop[Any, Any] = DurableLoop(store, llm, tools=App, hooks=hooks, budget=budget)
+    waiting = await loop.run("c7")
+    assert isinstance(waiting, Waiting)
+    assert (budget.spent.usd, budget.spent.requests) == (TURN, 1)
+    await loop.decide("c7", waiting.digest, {_held(waiting): {"decision": "run"}}, by="me")
+    await loop.run("c7")
+    assert llm.requested == 2
+    assert (budget.spent.usd, budget.spent.requests) == (2 * TURN, 2)
+
+
 def _held(waiting: Any) -> str:
     (call_id,) = waiting.held
     return str(call_id)

@@ -138,6 +138,18 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.adapters.sdk_clients",
     ): "connections for recording are closed with their event loop, as those of adapters",
     (
+        "lutumpy.testing.cassettes.outputs",
+        "lutumpy.core.parts",
+    ): "the heading by which what a result shows is recognised",
+    (
+        "lutumpy.testing.cassettes.outputs",
+        "lutumpy.core.promises",
+    ): "the heading by which a late result is recognised",
+    (
+        "lutumpy.testing.cassettes.outputs",
+        "lutumpy.text_tools.result_form",
+    ): "the form by which a result in text is recognised",
+    (
         "lutumpy.testing.host_place",
         "lutumpy.rules.host_facts",
     ): "it stands for the hosts of the table",

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from lutumpy.rules.shape import PartPlace
 
 __all__ = [
+    "MOVED_HEADING",
     "PARTS",
+    "attachments_heading",
+    "attachments_note",
     "check_message_parts",
     "content_problem",
     "cut_arguments",
@@ -33,6 +36,7 @@ __all__ = [
     "raw_value",
     "read_message_parts",
     "sendable",
+    "shown_heading",
 ]
 
 PARTS = (TextPart, ImagePart, FilePart, RawPart, FoundTool)
@@ -228,3 +232,34 @@ def check_message_parts(role: Role, parts: tuple[Part, ...], *, asks_rules: bool
             f"a {role} message needs content: providers refuse empty texts; "
             "the transcript is unchanged"
         )
+
+
+# --- what a result shows beside its text ----------------------------------------------------------
+
+MOVED_HEADING: re.Pattern[str] = re.compile(
+    r"\[(?:shown by the result of|\d+ attachments? of the result of call) [^\n]*:\]"
+)
+"""The heading of what a result shows beside its text, where an API takes only text in a result: it
+stands in a message of the user behind the results. At the start of a text.
+"""
+
+
+def shown_heading(name: str) -> str:
+    """The heading of what the result of a tool shows, where calls go by the tool's name."""
+    return f"[shown by the result of {name}:]"
+
+
+def attachments_heading(count: int, call_id: str, name: str) -> str:
+    """The heading of so many attachments of a result, where calls have ids."""
+    return f"[{_attachments(count, call_id, name)}:]"
+
+
+def attachments_note(count: int, call_id: str, name: str) -> str:
+    """What the result itself says of them."""
+    what = _attachments(count, call_id, name)
+    return f"[{what}: see the user message after the tool results]"
+
+
+def _attachments(count: int, call_id: str, name: str) -> str:
+    plural = "s" if count > 1 else ""
+    return f"{count} attachment{plural} of the result of call {call_id} ({name})"

@@ -31,6 +31,7 @@ from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
 __all__ = [
+    "LATE_HEADER",
     "LateReason",
     "LateResult",
     "Promise",
@@ -200,6 +201,10 @@ def restored_message(late: LateResult, verbatim: Verbatim | None = None) -> Mess
         verbatim: The entries of the history that it was read from.
     """
     return _make_message(late, verbatim)
+
+
+LATE_HEADER: re.Pattern[str] = re.compile(r"\[Late result of call [^\]\n]*\]")
+"""What `header_of` gives, at the start of a text."""
 
 
 def header_of(

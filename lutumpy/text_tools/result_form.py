@@ -71,6 +71,11 @@ class ResultForm:
         """How an instruction calls it."""
         return (self.start or _PLACE.split(self.before)[0]).strip()
 
+    def begins(self, text: str) -> bool:
+        """Whether a text begins as the results of a round do."""
+        pieces = _PLACE.split((self.start or self.before).rstrip())[::2]
+        return re.match(r"[^\n]*?".join(map(re.escape, pieces)), text.lstrip()) is not None
+
     def fill(self, text: str, head: ResultHead) -> str:
         """`before` or `behind` with what is said of a result."""
         values = {

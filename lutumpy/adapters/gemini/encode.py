@@ -41,6 +41,7 @@ from lutumpy.core.items import (
     Verbatim,
     describe,
 )
+from lutumpy.core.parts import shown_heading
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -393,7 +394,7 @@ class GeminiEncoder:
             written.append(response)
             if media:
                 name = response["functionResponse"]["name"]
-                shown += [{"text": f"[shown by the result of {name}:]"}, *media]
+                shown += [{"text": shown_heading(name)}, *media]
         self._append([_content("user", written)], "user")
         if shown:
             # A content of its own: beside results, anything else breaks them off.

@@ -37,7 +37,7 @@ from lutumpy.core.items import (
     ToolResults,
     describe,
 )
-from lutumpy.core.parts import raw_value, sendable
+from lutumpy.core.parts import raw_value, sendable, shown_heading
 from lutumpy.core.tool_names import UNNAMED
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.turn_settings import SettingsInForce
@@ -221,7 +221,7 @@ def _take_media(name: str, parts: Sequence[Part], shown: list[Part]) -> str:
     texts = [_text_of(part) for part in parts if not _is_shown(part)]
     if media:
         texts.append(f"[shown by the result of {name}: see the user message after the results]")
-        shown += [TextPart(f"[shown by the result of {name}:]"), *media]
+        shown += [TextPart(shown_heading(name)), *media]
     return "\n".join(texts)
 
 

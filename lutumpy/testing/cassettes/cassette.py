@@ -43,7 +43,8 @@ class Cassette:
         redact: Is given each text of a request or an answer before it is written, and gives what to
             write. Keys need no such function: see below.
         outputs: `False` leaves out what tools gave: it is neither written nor compared. What the
-            model says of it is written all the same.
+            model says of it is written all the same, and so are results in text in a `ResultForm`
+            of your own.
 
     No header of a request is written, and of an answer only a few. The keys that a request sends in
     headers or query, and those in the environment, are masked wherever they are, and so is what

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
+
+from lutumpy.core.parts import MOVED_HEADING
+from lutumpy.core.promises import LATE_HEADER
 
 __all__ = ["LEFT_OUT", "without_outputs"]
 
@@ -18,6 +22,17 @@ LEFT_OUT = "[left out]"
 #     {"type": "function_call_output", "output": ...}, and outputs of other kinds
 #     {"toolResult": {"content": [...]}}
 #     {"functionResponse": {"response": {...}}}
+#
+# Some of what tools gave stands in messages of the user, behind a heading that says so:
+#
+#     what                                 its text begins with    left out are
+#     late results                         `LATE_HEADER`           what is behind it in the text, or
+#                                                                  else in the blocks behind it
+#     what a result shows beside its text  `MOVED_HEADING`         the heading and what it shows
+#     results in text (`TextTools`)        a `ResultForm`'s start  the text and what is behind it
+#
+# Of a user's own words, those are left out as well that stand behind such blocks in one message.
+# It isn't known where what a tool gave ends there.
 
 
 def without_outputs(value: Any) -> Any:
@@ -25,9 +40,11 @@ def without_outputs(value: Any) -> Any:
     that failed, is left out as well; all else is as it was.
     """
     if isinstance(value, list):
-        return [without_outputs(entry) for entry in value]
+        return [without_outputs(entry) for entry in value if not _only_shows(entry)]
     if not isinstance(value, Mapping):
         return value
+    if value.get("role") == "user":
+        value = _without_outputs_of_user(value)
     kind = value.get("type")
     if value.get("role") == "tool" or kind == "tool_result":
         return {**value, "content": LEFT_OUT} if "content" in value else dict(value)
@@ -49,3 +66,82 @@ def without_outputs(value: Any) -> Any:
 def _blank(output: Mapping[str, Any]) -> dict[str, Any]:
     """An output that has to be an object, as a picture has."""
     return {key: entry if key == "type" else LEFT_OUT for key, entry in output.items()}
+
+
+# --- messages of the user -------------------------------------------------------------------------
+
+
+def _without_outputs_of_user(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = message.get("content")
+    if isinstance(content, str):
+        text = _kept_of(content)
+        if text is None:
+            return message
+        # What is shown may stand beside the text.
+        kept = {key: message[key] for key in ("role", "type", "name") if key in message}
+        return {**kept, "content": text}
+    for key in ("content", "parts"):
+        blocks = message.get(key)
+        if isinstance(blocks, list):
+            message = {**message, key: _kept_blocks(_without_shown(blocks))}
+    return message
+
+
+def _kept_blocks(blocks: Sequence[Any]) -> list[Any]:
+    """The blocks of a message, those with what tools gave left out."""
+    kept: list[Any] = []
+    drops = False
+    for block in blocks:
+        text = _text_of(block)
+        left = None if text is None else _kept_of(text)
+        if left is not None:
+            kept.append({**block, "text": left})
+            drops = LATE_HEADER.fullmatch(text or "") is not None or left == LEFT_OUT
+        elif not drops:
+            kept.append(block)
+    return kept
+
+
+def _kept_of(text: str) -> str | None:
+    """A text without what a tool gave; `None` if it isn't one with that."""
+    late = LATE_HEADER.match(text)
+    if late is not None:
+        return f"{late.group()}\n{LEFT_OUT}"
+    return LEFT_OUT if any(form.begins(text) for form in _result_forms()) else None
+
+
+@cache
+def _result_forms() -> Sequence[Any]:
+    from lutumpy.text_tools import text_formats
+    from lutumpy.text_tools.result_form import OWN_RESULTS
+
+    forms = [one.results for one in text_formats() if one.results is not None]
+    return tuple(dict.fromkeys([OWN_RESULTS, *forms]))
+
+
+def _without_shown(blocks: Sequence[Any]) -> list[Any]:
+    """The blocks of a message without headings and what is shown behind them."""
+    kept: list[Any] = []
+    drops = False
+    for block in blocks:
+        text = _text_of(block)
+        if text is not None:
+            drops = MOVED_HEADING.match(text) is not None
+        if not drops:
+            kept.append(block)
+    return kept
+
+
+def _only_shows(message: Any) -> bool:
+    """Whether a message of the user is only there for what results show."""
+    if not isinstance(message, Mapping) or message.get("role") != "user":
+        return False
+    content = message.get("content", message.get("parts"))
+    if isinstance(content, str):
+        return MOVED_HEADING.match(content) is not None
+    return isinstance(content, list) and bool(content) and not _without_shown(content)
+
+
+def _text_of(block: Any) -> str | None:
+    text = block.get("text") if isinstance(block, Mapping) else None
+    return text if isinstance(text, str) else None

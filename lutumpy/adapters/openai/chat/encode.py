@@ -48,6 +48,7 @@ from lutumpy.core.items import (
     TextPart,
     Verbatim,
 )
+from lutumpy.core.parts import attachments_heading, attachments_note
 from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -406,11 +407,10 @@ def _text_of_result(
         else:
             moved.append(spelled)
     if moved:
-        plural = "s" if len(moved) > 1 else ""
-        what = f"{len(moved)} attachment{plural} of the result of call {call_id} ({name})"
-        note = f"[{what}: see the user message after the tool results]"
+        note = attachments_note(len(moved), call_id, name)
+        heading = attachments_heading(len(moved), call_id, name)
         texts.append({"type": "text", "text": note})
-        attachments.append({"type": "text", "text": f"[{what}:]"})
+        attachments.append({"type": "text", "text": heading})
         attachments += moved
     if len(texts) == 1 and len(texts[0]) == 2:
         text: str = texts[0]["text"]

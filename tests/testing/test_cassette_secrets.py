@@ -83,6 +83,34 @@ def test_a_key_in_pieces_over_the_deltas_of_a_stream_is_not_written(tmp_path: Pa
     assert not path.exists()
 
 
+def test_the_key_of_a_server_that_the_provider_calls_is_in_no_file(tmp_path: Path) -> None:
+    def connector(api: str, key: str) -> dict[str, Any]:
+        about = {"type": "mcp", "server_label": "s", "server_url": "https://mcp.example.com"}
+        if api == "openai_responses":
+            headers = {"X-Api-Key": key, "X-Kind": "plain"}
+            return {"tools": [{**about, "authorization": f"Bearer {key}", "headers": headers}]}
+        server = {"type": "url", "name": "s", "url": "https://mcp.example.com"}
+        return {"mcp_servers": [{**server, "authorization_token": key}]}
+
+    key = "oauth9f8e7d6c5b4a"  # of no maker that is known
+    for api in ("openai_responses", "anthropic_messages"):
+        path = tmp_path / f"{api}.jsonl"
+        with serve([Reply(text=f"It is {key}.")]) as server, Cassette(path, "record") as cassette:
+            session = Session()
+            session.push_user("authorization?")
+            llm = model_of(cassette, api, server.url)  # type: ignore[arg-type]
+            session.text_turn(llm, extra=connector(api, key)).collect_sync()
+        text = path.read_text()
+        assert is_free(text, key), text
+        assert "mcp.example.com" in text
+        for other in (key, "another-key", ""):
+            with no_network(), Cassette(path) as cassette:
+                session = Session()
+                session.push_user("authorization?")
+                llm = model_of(cassette, api)  # type: ignore[arg-type]
+                session.text_turn(llm, extra=connector(api, other)).collect_sync()
+
+
 def test_a_key_in_an_error_is_in_no_file(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     failure = Failure(401, f"Incorrect API key provided: {HEADER_CANARY}")

@@ -9,6 +9,9 @@
 #     the file as it would be  if it still holds a key in use, also in pieces over the events of a
 #                              stream, it isn't written
 #
+# A server that the provider calls has its key in the body, under a name that says so. What stands
+# there is a mask in every request: a replay may have another key, or an empty one.
+#
 # A mask is put in place of a key when the file is written, and into each request before it is
 # compared: where a program sends its key in a body, the recorded request has the mask, too.
 
@@ -40,6 +43,11 @@ found in the middle of other words.
 
 SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|passw|credential|signature", re.IGNORECASE)
 """What the names of headers, parameters and options have that hold keys."""
+
+# Where a body has the key of a server, and what of it is the conversation: there, such a name is a
+# word of a tool's.
+_KEY_FIELDS = frozenset({"authorization", "authorization_token"})
+_CONVERSATION = frozenset({"contents", "input", "instructions", "messages", "system"})
 
 # Names of the SDKs' own, whose values say nothing of anybody.
 _HARMLESS = re.compile(r"x-stainless-.*|idempotency-key", re.IGNORECASE)
@@ -102,6 +110,18 @@ class Secrets:
                 self.add(value)
         if parts.password:
             self.add(parts.password)
+
+    def add_of_body(self, body: Any) -> None:
+        """Take the keys that a request sends along for servers that the provider calls."""
+        for fields, name in _key_fields(body):
+            self._add_of_header(fields[name])
+
+    def mask_body(self, body: Any) -> Any:
+        """The body of a request without secrets."""
+        masked = self.mask_value(body)
+        for fields, name in _key_fields(masked):  # a copy, by now
+            fields[name] = MASK
+        return masked
 
     def _add_of_header(self, value: str) -> None:
         signed = _SIGNED.findall(value)
@@ -181,6 +201,30 @@ class Secrets:
             for path, piece in _texts(event, ()):
                 joined.setdefault(path, []).append(piece)
         return any(self._pattern.search("".join(pieces)) for pieces in joined.values())
+
+
+def _key_fields(body: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Where a body has keys of servers: the object, and the name in it."""
+    waiting: list[Any] = [body]
+    if isinstance(body, dict):
+        waiting = [value for name, value in body.items() if name not in _CONVERSATION]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+            continue
+        if not isinstance(value, dict):
+            continue
+        waiting += value.values()
+        yield from [(value, name) for name in value if _is_key(value, name)]
+        headers = value.get("headers")
+        if isinstance(headers, dict):
+            named = [name for name in headers if SECRET_NAME.search(name)]
+            yield from [(headers, name) for name in named if isinstance(headers[name], str)]
+
+
+def _is_key(fields: Mapping[str, Any], name: str) -> bool:
+    return name.lower() in _KEY_FIELDS and isinstance(fields[name], str)
 
 
 def _unescaped(text: str) -> str:

@@ -180,7 +180,7 @@ class Tape:
         """A request as it is written and compared: without secrets, and perhaps without what tools
         gave.
         """
-        body = self._secrets.mask_value(sent.body)
+        body = self._secrets.mask_body(sent.body)
         return Sent(
             sent.method,
             self._secrets.mask_text(sent.host),
@@ -202,6 +202,7 @@ class Tape:
             self._asked += 1
             self._secrets.add_of_request(url, headers)
             raw = Sent(method.upper(), _host_of(url), url, _read_body(body, headers))
+            self._secrets.add_of_body(raw.body)
             if self.mode == "record":
                 return self._record(raw)
             sent = self.masked(raw)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from lutumpy import AdapterError, LutumpyError, Model, Usage
-from lutumpy.budget.account import Account, Reservation, tokens_of
+from lutumpy.budget.account import Account, Reservation, Unknown, tokens_of
 from lutumpy.budget.prices import ModelName, names_of_turn
 from lutumpy.errors import NotSupportedError
 from lutumpy.models import (
@@ -204,12 +204,13 @@ class _PaidRequest(RequestWatch):
             repeated = Unsettled(self._name.api, self._name.model, estimate=worst)
             unknown = [*unknown, *[repeated] * self._retries]
         account = self._account
-        account.close(
-            self._reservation,
-            usage,
-            account.price(usage, *names),
-            [account.unknown(each, *names) for each in unknown],
-        )
+        usd, priced = Decimal(0), [Unknown(each, Decimal(0), tuple(names)) for each in unknown]
+        try:
+            usd = account.price(usage, *names)
+            priced = [account.unknown(each, *names) for each in unknown]
+        finally:
+            # Prices may raise: the tokens are spent all the same, and nothing is set aside longer.
+            account.close(self._reservation, usage, usd, priced)
 
 
 def _counts(input_tokens: int, output_tokens: int) -> Usage:

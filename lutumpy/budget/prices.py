@@ -162,12 +162,15 @@ class _GenaiPrices:
             self._snapshot = _load_snapshot()
         from genai_prices import Usage as Counts
 
-        # It counts cached input as a part of the input, whatever the provider does.
+        # It counts cached input as a part of the input, whatever the provider does, and refuses
+        # counts that don't fit together: some hosts say that more was cached than was sent.
+        cached = max(0, usage.cached_input_tokens)
+        written = max(0, usage.cache_creation_tokens)
         counts = Counts(
-            input_tokens=usage.all_input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cached_input_tokens or None,
-            cache_write_tokens=usage.cache_creation_tokens or None,
+            input_tokens=max(usage.all_input_tokens, cached + written),
+            output_tokens=max(0, usage.output_tokens),
+            cache_read_tokens=cached or None,
+            cache_write_tokens=written or None,
         )
         for provider, url in _list_providers(name):
             try:

@@ -216,6 +216,30 @@ def test_figures_of_two_providers_cost_what_the_list_says_with_and_without_cache
     assert prices.of(plain, bedrock) == Decimal("0.00084")
 
 
+def test_counts_that_do_not_fit_together_have_a_price_B1() -> None:
+    # Some hosts say that more was cached than was sent.
+    price = Price(Decimal("0.4"), Decimal("1.6"), Decimal("0.1"))
+    for usage in (Usage(10, 5, 15, 100), Usage(10, 5, 15, 8), Usage(1000, 10, 1010, 1500)):
+        budget = Budget(usd=1)
+        budget.count(usage, api="openai_chat", model="gpt-4.1-mini")
+        assert budget.spent.usd == price.of(usage), usage
+    # Fewer than none are left where a transcript's own answers were never counted.
+    assert Prices.genai().of(Usage(5, 5, 10, -3), ModelName(None, "gpt-4.1-mini")) > 0
+
+
+def test_prices_that_raise_leave_nothing_set_aside() -> None:
+    def find(usage: Usage, name: ModelName) -> Decimal:
+        if usage.input_tokens == 1000:
+            raise ValueError("no such price")
+        return Decimal("0.1")
+
+    budget = Budget(usd=1, prices=Prices(find), estimate=True)
+    with pytest.raises(ValueError, match="no such price"):
+        asked().text_turn(budget.model(scripted(REPLY))).collect_sync()
+    assert budget.spent.reserved_usd == 0
+    assert budget.spent.usage.output_tokens == 100
+
+
 def test_a_table_of_ones_own() -> None:
     price = Price(Decimal(1), Decimal(10), Decimal("0.1"), Decimal(2))
     prices = Prices.table({"m": price})

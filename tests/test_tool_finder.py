@@ -39,6 +39,7 @@ from lutumpy import (
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.budget import Budget
 from lutumpy.doctor import check_messages
 from lutumpy.execution import Dispatcher
 from lutumpy.hooks import BaseToolCall
@@ -114,7 +115,9 @@ def ask(text: str = "How is the weather in Oslo?") -> Session:
     return session
 
 
-async def talk(session: Session, llm: Model, finder: ToolFinder[Any] = FINDER) -> str:
+async def talk(
+    session: Session, llm: Model, finder: ToolFinder[Any] = FINDER, **options: Any
+) -> str:
     tools: Any = finder.toolset
     dispatch = Dispatcher(tools)
 
@@ -123,7 +126,7 @@ async def talk(session: Session, llm: Model, finder: ToolFinder[Any] = FINDER) -
         return "done"
 
     result = await run_tools(
-        session, llm, tools=tools, dispatch=dispatch, available=finder.available
+        session, llm, tools=tools, dispatch=dispatch, available=finder.available, **options
     )
     return result.text
 
@@ -564,6 +567,29 @@ def test_other_availabilities_of_a_loop_may_be_functions_too() -> None:
     model = ScriptedModel([WEATHER, DONE])
     asyncio.run(run_tools(session, model, tools=Tools, dispatch=dispatch, available=available))
     assert asked == [session, session]
+
+
+@loading
+def test_tools_whose_limit_is_used_up_go_from_the_list_and_the_others_stay_deferred(
+    api: Api,
+) -> None:
+    asks = Reply(calls=[Call("ask_user", {"question": "Where?"})])
+    again = Reply(calls=[Call("find_tools", {"query": "pull requests"})])
+    pulls = Reply(calls=[Call("listPullRequests", {"repository": "x"})])
+    offered: dict[str, list[str]] = {}
+    for name in ("", "ask_user", "get_weather", "find_tools"):
+        model = ScriptedModel([SEARCH, asks, WEATHER, again, pulls, DONE], api=api)
+        limits = {FINDER.toolset.selector(name): 1} if name else None
+        asyncio.run(talk(ask(), model, budget=Budget(calls=limits)))
+        lists = offered[name] = [json.dumps(body["tools"]) for body in model.requests]
+        assert len(set(lists)) <= (2 if name else 1), name  # it is changed once, and no more
+    every = offered[""][0]
+    mark = "defer_loading" if api == "anthropic_messages" else "tool_search"
+    for name in ("ask_user", "get_weather"):
+        assert offered[name][0] == every
+        assert f'"{name}"' not in offered[name][-1]
+        assert mark in offered[name][-1]
+    assert '"listPullRequests"' not in offered["find_tools"][-1]
 
 
 # --- what it saves, and what is refused -----------------------------------------------------------

@@ -122,11 +122,8 @@ class Budget:
         """
         if available is None:
             available = ToolAvailability.default()
-        used_up = set(self._account.used_up())
-        if not used_up:
-            return available
-        kept = [each for each in available.resolve(toolset) if each.name not in used_up]
-        return ToolAvailability.only(*kept)
+        used_up = self._account.used_up()
+        return available.without(toolset, used_up) if used_up else available
 
     @property
     def spent(self) -> Spent:

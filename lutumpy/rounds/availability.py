@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from typing_extensions import TypeVar
@@ -82,6 +83,15 @@ class ToolAvailability(Generic[TS]):
             return tuple(dict.fromkeys(extra))
         return tuple(dict.fromkeys([*toolset.default_selectors(), *extra]))
 
+    def without(self, toolset: type[TS], names: Collection[str]) -> ToolAvailability[TS]:
+        """The same without the tools of these names.
+
+        Raises:
+            InvalidToolConstraints: as `resolve`.
+        """
+        kept = [selector for selector in self.resolve(toolset) if selector.name not in names]
+        return ToolAvailability("only", tuple(kept))
+
     def __repr__(self) -> str:
         from lutumpy.plain.brief_repr import brief_list
 
@@ -121,6 +131,17 @@ class SearchAvailability(ToolAvailability[TS]):
         super().__init__("only", (*always, finder, *found))
         self.finder: Selector[TS, Any, Any] = finder
         self.deferred: tuple[Selector[TS, Any, Any], ...] = deferred
+
+    def without(self, toolset: type[TS], names: Collection[str]) -> ToolAvailability[TS]:
+        """The same without the tools of these names: they can't be found either."""
+        if self.finder.name in names:  # nothing can be found
+            return super().without(toolset, names)
+        place = self.selectors.index(self.finder)
+        always, deferred, found = [
+            tuple([selector for selector in selectors if selector.name not in names])
+            for selectors in (self.selectors[:place], self.deferred, self.selectors[place + 1 :])
+        ]
+        return SearchAvailability(self.finder, always, deferred, found)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SearchAvailability):

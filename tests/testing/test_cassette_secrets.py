@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,19 @@ HARMLESS = [
     "skeleton",
     MASK,
 ]
+
+
+@given(st.lists(st.text("ab", max_size=3), min_size=2, max_size=6), st.text("ab", max_size=12))
+@settings(max_examples=examples(300))
+def test_a_masked_text_fits_what_has_its_pieces_in_order(pieces: list[str], text: str) -> None:
+    pattern = re.compile(".*".join(pieces))
+    differs = first_difference(MASK.join(pieces), text) is not None
+    assert differs == (pattern.fullmatch(text) is None)
+
+
+def test_many_masks_in_a_long_text_are_compared_in_no_time() -> None:
+    text = ("a" * 50 + MASK) * 200
+    assert first_difference(text + "b", "a" * 20_000 + "c") is not None
 
 
 def test_what_looks_like_a_key_is_cut_and_what_doesnt_stays() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -91,9 +90,26 @@ def _equal_scalars(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):  # to Python, True is 1
         return one is other
     if isinstance(one, str) and isinstance(other, str) and MASK in one and one != other:
-        pattern = ".*".join(map(re.escape, one.split(MASK)))
-        return re.fullmatch(pattern, other, re.DOTALL) is not None
+        return _fits_masked(one.split(MASK), other)
     return bool(one == other)
+
+
+def _fits_masked(pieces: list[str], text: str) -> bool:
+    """Whether a text has these pieces in order, the first at its start and the last at its end.
+
+    Each piece is taken where it comes first, which leaves the most for those behind it: a pattern
+    that tries every place takes for ever on long texts with many masks.
+    """
+    first, *between, last = pieces
+    if not text.startswith(first):
+        return False
+    start, end = len(first), len(text) - len(last)
+    for piece in between:
+        found = text.find(piece, start, end)
+        if found < 0:
+            return False
+        start = found + len(piece)
+    return start <= end and text.endswith(last)
 
 
 def _from_first_difference(one: str, other: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from lutumpy.models import (
     Transcript,
 )
 from lutumpy.otel import names
+from lutumpy.otel.errors import guard
 from lutumpy.plain import json_values
 
 __all__ = ["CaptureContent", "ContentWriter"]
@@ -43,6 +44,9 @@ _ON_SPANS = frozenset({"true", "1", "span_only", "span_and_event"})
 
 class ContentWriter:
     """Writes content as attributes, or nothing.
+
+    Where that goes wrong, as in a program's own function, there is no content: what else is known
+    of a request is noted all the same.
 
     Args:
         capture: What is exported.
@@ -64,8 +68,22 @@ class ContentWriter:
 
     def request(self, transcript: Transcript) -> dict[str, Any]:
         """The attributes of what is sent."""
+        return self._guard(self._write_request, transcript)
+
+    def answer(self, turn: AssistantTurn) -> dict[str, Any]:
+        """The attributes of an answer."""
+        return self._guard(self._write_answer, turn)
+
+    def text(self, name: str, text: str) -> dict[str, Any]:
+        """The attribute of one text, as it is."""
+        return self._guard(self._write_text, name, text)
+
+    def _guard(self, write: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         if not self.is_on:
             return {}
+        return guard(write, *arguments) or {}
+
+    def _write_request(self, transcript: Transcript) -> dict[str, Any]:
         instructions: list[Any] = []
         messages: list[Any] = []
         for item in transcript:
@@ -78,16 +96,10 @@ class ContentWriter:
             found |= self._list_attribute(names.SYSTEM_INSTRUCTIONS, instructions)
         return found
 
-    def answer(self, turn: AssistantTurn) -> dict[str, Any]:
-        """The attributes of an answer."""
-        if not self.is_on:
-            return {}
+    def _write_answer(self, turn: AssistantTurn) -> dict[str, Any]:
         return self._list_attribute(names.OUTPUT_MESSAGES, [_write_item(turn)])
 
-    def text(self, name: str, text: str) -> dict[str, Any]:
-        """The attribute of one text, as it is."""
-        if not self.is_on:
-            return {}
+    def _write_text(self, name: str, text: str) -> dict[str, Any]:
         return self._attribute(name, text, cut=False)
 
     def _list_attribute(self, name: str, values: Sequence[Any]) -> dict[str, Any]:

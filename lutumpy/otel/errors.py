@@ -1,13 +1,32 @@
-"""What a span says of an error: its kind, and never its words, which may quote what was said."""
+"""What a span says of an error: its kind, and never its words, which may quote what was said. And
+what becomes of errors of telemetry itself.
+"""
 
 from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from opentelemetry.trace import Span, StatusCode
 
 from lutumpy import AdapterError
 from lutumpy.otel import names
 
-__all__ = ["error_type", "mark_failed"]
+__all__ = ["error_type", "guard", "mark_failed"]
+
+T = TypeVar("T")
+
+logger: logging.Logger = logging.getLogger("lutumpy.otel")
+
+
+def guard(note: Callable[..., T], *arguments: Any) -> T | None:
+    """Note something. What goes wrong is logged: telemetry must not end a conversation."""
+    try:
+        return note(*arguments)
+    except Exception as error:
+        logger.warning("telemetry failed: %s", type(error).__name__, exc_info=error)
+        return None
 
 
 def error_type(error: BaseException) -> str:

@@ -4,7 +4,6 @@ listens.
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
@@ -16,6 +15,7 @@ from opentelemetry.trace import SpanContext, Tracer, TracerProvider
 
 from lutumpy import __version__
 from lutumpy.otel.content import ContentWriter
+from lutumpy.otel.errors import guard
 from lutumpy.otel.metrics import Instruments
 from lutumpy.otel.names import Names
 
@@ -26,8 +26,6 @@ T = TypeVar("T")
 _MOST_PROMISED = 10_000
 # The API looks at the environment each time that it is asked for a provider.
 _SECONDS_BETWEEN_QUESTIONS = 0.1
-
-logger: logging.Logger = logging.getLogger("lutumpy.otel")
 
 # Providers of OpenTelemetry's API that do nothing: none was set, or one that is for nothing.
 _SILENT = frozenset(
@@ -120,9 +118,9 @@ class Recorder:
         return self._instruments
 
     def conversation_id(self) -> str | None:
-        """The conversation's id, where one is known."""
+        """The conversation's id, where one is known. A function that raises knows none."""
         conversation = self._conversation
-        return conversation() if callable(conversation) else conversation
+        return guard(conversation) if callable(conversation) else conversation
 
     def remember(self, call_id: str, context: SpanContext) -> None:
         """Keep the span of a call whose result comes later."""
@@ -136,8 +134,4 @@ class Recorder:
 
     def guard(self, note: Callable[..., T], *arguments: Any) -> T | None:
         """Note something. What goes wrong is logged: telemetry must not end a conversation."""
-        try:
-            return note(*arguments)
-        except Exception as error:
-            logger.warning("telemetry failed: %s", type(error).__name__, exc_info=error)
-            return None
+        return guard(note, *arguments)

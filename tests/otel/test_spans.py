@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -521,6 +522,38 @@ def test_what_goes_wrong_in_telemetry_is_logged_and_ends_no_conversation(
     assert "telemetry failed: LookupError" in caplog.text
     with pytest.raises(TypeError, match="telemetry= takes a Telemetry, not int"):
         run_tools_sync(asked(), ScriptedModel([]), tools=Shelf, telemetry=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_function_of_a_program_that_raises_costs_only_what_it_would_have_given(
+    stream: bool,
+) -> None:
+    def fails(*arguments: Any) -> str:
+        raise LookupError("a function of the program")
+
+    def fails_for_results(name: str, text: str) -> str:
+        return fails() if name.endswith(("result", "output.messages")) else text
+
+    def known(**options: Any) -> Any:
+        with Exported() as exported:
+            telemetry = exported.telemetry(**options)
+            with telemetry.run("outer") as run:
+                converse(telemetry, stream=stream)
+            late: Any = SimpleNamespace(metadata=SimpleNamespace(name="look", id="c1"), status="ok")
+            with telemetry.delivery(late):
+                pass
+            spans = [(span.name, usage_of(span.attributes or {})) for span in exported.spans]
+            points = {name: len(found) for name, found in exported.metrics().items()}
+            return sorted(spans, key=str), points, run.usage
+
+    def usage_of(attributes: Any) -> dict[str, Any]:
+        return {name: count for name, count in attributes.items() if "usage" in name}
+
+    expected = known()
+    assert expected[2].output_tokens == 27
+    assert known(conversation=fails) == expected
+    assert known(content=fails) == expected
+    assert known(content=fails_for_results) == expected
 
 
 def test_where_no_sdk_is_set_up_nothing_is_made() -> None:

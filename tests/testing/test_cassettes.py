@@ -187,6 +187,29 @@ def test_record_new_asks_for_what_is_behind_the_first_difference_V8(tmp_path: Pa
     assert after[1]["response"]["choices"][0]["message"]["content"] == "Many."
 
 
+def test_record_new_leaves_nothing_that_nobody_asks_for_V7_V8(tmp_path: Path) -> None:
+    path, api = tmp_path / "shorter.jsonl", "openai_chat"
+
+    def ask(mode: Any, questions: str, url: str | None = None) -> None:
+        with Cassette(path, mode) as cassette:
+            for question in questions.split():
+                session = Session()
+                session.push_user(question)
+                session.text_turn(model_of(cassette, api, url)).collect_sync()
+
+    with serve([Reply(text="1"), Reply(text="2"), Reply(text="3")]) as server:
+        ask("record", "one two three", server.url)
+    with pytest.raises(ZeroDivisionError), Cassette(path, "record-new"):
+        raise ZeroDivisionError  # what was asked until then says nothing of the rest
+    assert len(path.read_text().splitlines()) == 3
+    with no_network():
+        ask("record-new", "one two", "http://nobody.example")
+        ask("replay", "one two")
+    with serve([Reply(text="4")]) as server:
+        ask("record-new", "one four", server.url)
+    ask("replay", "one four")
+
+
 def test_sessions_beside_each_other_match_in_any_order_V4(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     questions = ["one", "two", "three"]

@@ -320,11 +320,18 @@ class Tape:
     def check(self) -> None:
         """Say what is wrong at the end.
 
+        In mode `record-new`, recordings behind the last request are dropped as those behind one
+        that differs are: they would be left over in every replay.
+
         Raises:
             CassetteError: recordings were left over, or the file wasn't written, since it would
                 have held a key.
             CassetteMismatch: a request differed, and nobody has heard of it.
         """
+        if self.mode == "record-new" and self.unused:
+            with self._lock:
+                self._drop_tail()
+                self.save()
         if self._refusal is not None:
             raise CassetteError(self._refusal)
         if self._mismatch is not None:

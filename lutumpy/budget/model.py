@@ -72,6 +72,9 @@ class BudgetModel(ModelWrapper):
                 expected = _counts(tokens, expected.output_tokens)
             except (NotSupportedError, AdapterError) as error:
                 self._take_back(error)
+            except BaseException as error:
+                self._take_back(error)
+                raise
         return self._open(request, name, expected)
 
     def begin_sync(self, request: ModelRequest) -> RequestWatch:
@@ -90,6 +93,9 @@ class BudgetModel(ModelWrapper):
                 )
             except (NotSupportedError, AdapterError) as error:
                 self._take_back(error)
+            except BaseException as error:
+                self._take_back(error)
+                raise
         return self._open(request, name, expected)
 
     def _check_price(self, request: ModelRequest) -> ModelName:
@@ -108,9 +114,9 @@ class BudgetModel(ModelWrapper):
         guessed = estimate_of(request.transcript, request.offering, None)
         return _counts(guessed.input_tokens, output)
 
-    def _take_back(self, error: Exception) -> None:
+    def _take_back(self, error: BaseException) -> None:
         """Count no request where tokens could not be counted, and nothing was sent."""
-        if isinstance(error, NotSupportedError):
+        if not _was_sent(error):
             self._account.count_requests(-1)
 
     def _open(self, request: ModelRequest, name: ModelName, expected: Usage | None) -> RequestWatch:
@@ -157,9 +163,12 @@ class _PaidRequest(RequestWatch):
         self._close(turn, [])
 
     def failed(self, error: BaseException) -> None:
+        # A try before the last one, which the SDK gave up, was sent.
+        if not self._retries and not _was_sent(error):
+            self._account.count_requests(-1)
         if not isinstance(error, AdapterError):
             # A cancellation too: the provider may have worked until then.
-            self._close_unfinished(None, nothing=isinstance(error, _NEVER_SENT))
+            self._close_unfinished(None, nothing=not _was_sent(error))
             return
         partial = error.partial if isinstance(error.partial, AssistantTurn) else None
         ids = error.response_id, error.request_id
@@ -211,6 +220,13 @@ class _PaidRequest(RequestWatch):
         finally:
             # Prices may raise: the tokens are spent all the same, and nothing is set aside longer.
             account.close(self._reservation, usage, usd, priced)
+
+
+def _was_sent(error: BaseException) -> bool:
+    """Whether a request that ended in this error may have reached the provider."""
+    if isinstance(error, AdapterError):
+        return error.sent
+    return not isinstance(error, _NEVER_SENT)
 
 
 def _counts(input_tokens: int, output_tokens: int) -> Usage:

@@ -22,6 +22,7 @@ from lutumpy import (
     Session,
     ToolAvailability,
     Toolset,
+    TranscriptError,
     Usage,
     tool,
     tool_fn,
@@ -177,6 +178,28 @@ def test_a_bug_before_the_request_costs_nothing_and_a_cancelled_one_an_estimate(
         with pytest.raises(type(error)):
             asked().text_turn(budget.model(Odd([], model="m"))).collect_sync()
         assert len(budget.spent.unsettled) == count
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_what_was_never_sent_is_no_request(api: Any) -> None:
+    replies = [Reply(text="x", usage=(10, 5)), Reply(text="y", usage=(10, 5))]
+    for ahead in (False, True):
+        budget = Budget(requests=3, estimate=ahead)
+        with serve(replies) as server, sync_model_at(api, server.url) as llm:
+            url = server.url
+            for _ in range(2):
+                with pytest.raises(TranscriptError):
+                    Session().text_turn(budget.model(llm)).collect_sync()
+            assert budget.spent.requests == 0
+            asked().text_turn(budget.model(llm)).collect_sync()
+            sent = budget.spent.requests
+            assert sent in ((1, 2) if ahead else (1,))  # not every API counts tokens
+        # Nobody listens there any more.
+        with sync_model_at(api, url) as llm, pytest.raises(AdapterError) as caught:
+            asked().text_turn(budget.model(llm)).collect_sync()
+        assert not caught.value.sent
+        assert budget.spent.requests == sent
+        assert budget.spent.unsettled == ()
 
 
 def test_structured_turns_and_retries_of_values_are_counted_B7() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,24 @@ def test_errors_are_recorded_and_the_retries_of_an_sdk_replayed_V6(
         talk_sync(model_of(cassette, api, retries=2))
     assert caught.value.status == 400
     assert "no such thing" in str(caught.value)
+
+
+@each("api", APIS)
+def test_an_error_that_an_sdk_did_not_read_is_that_error_without_retries_V6(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)  # it reads no header
+    path = tmp_path / f"{api}.jsonl"
+    script = [Failure(503, "overloaded", headers={"retry-after-ms": "1"}), Reply(text="ok")]
+    with (
+        serve(script) as server,
+        Cassette(path, "record") as cassette,
+        suppress(AdapterError),  # the SDK of Gemini doesn't retry by itself
+    ):
+        talk_sync(model_of(cassette, api, server.url, retries=2), streamed=True)
+    with pytest.raises(AdapterError) as caught, Cassette(path) as cassette:
+        talk_sync(model_of(cassette, api, retries=0), streamed=True)
+    assert caught.value.status == 503
 
 
 def test_a_mismatch_that_nobody_heard_of_is_raised_at_the_end_V2(tmp_path: Path) -> None:

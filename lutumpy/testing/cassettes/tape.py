@@ -282,7 +282,9 @@ class Tape:
             # The SDK asked again then, and does now; there is nobody to spare by waiting.
             headers["retry-after-ms"] = "1"
         pieces = list(cut(data, found.chunks))
-        return Playback(found.status, headers, pieces, found.ended is not None)
+        # An SDK that asks again doesn't read the error first: its status and headers are whole.
+        is_whole = found.ended is None or (found.ended == "left" and found.status >= 400)
+        return Playback(found.status, headers, pieces, not is_whole)
 
     def _is_repeated(self, index: int) -> bool:
         following = self._recorded[index + 1 : index + 2]

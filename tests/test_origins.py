@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from anthropic import Anthropic
-from every_client import bedrock_client, gemini_client
+from every_api import ADAPTERS, APIS
+from every_client import MODELS, bedrock_client, gemini_client
 from openai import OpenAI
 from profiles import examples
 
@@ -24,6 +25,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
+from lutumpy.models import Api
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
 from lutumpy.rules.host_facts import HOST_FACTS
 from lutumpy.testing import Call, Reply, WireRequest, WireServer, serve
@@ -568,3 +570,36 @@ def test_a_signature_of_gemini_is_refused_where_it_wasnt_issued_OR7(
     (model_turn,) = [one for one in server.requests[-1].body["contents"] if one["role"] == "model"]
     kept = [part.get("thoughtSignature") for part in model_turn["parts"] if "functionCall" in part]
     assert kept == [FOREIGN_SIGNATURE]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_client_that_is_made_here_has_its_host_from_the_first_turn_on_OR1(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve([Reply("Yes.")] * 4) as place:
+        addresses = {
+            "OPENAI_BASE_URL": f"{place.url}/v1",
+            "ANTHROPIC_BASE_URL": place.url,
+            "GOOGLE_GEMINI_BASE_URL": place.url,
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": place.url,
+            "OLLAMA_HOST": place.url,
+        }
+        keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AWS_ACCESS_KEY_ID")
+        for name in (*keys, "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "any-key")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        monkeypatch.setattr("boto3.DEFAULT_SESSION", None)  # it keeps what it has found
+        base = f"{place.url}/v1" if api.startswith("openai") else place.url
+        for given in (True, False):
+            for name, address in addresses.items():
+                if not given:
+                    monkeypatch.setenv(name, address)
+            options = {"base_url": base} if given else {}
+            with closing(ADAPTERS[api](MODELS.get(api, "any-model"), **options)) as llm:
+                assert llm.host == place.url.removeprefix("http://")
+                session = Session()
+                for _ in range(2):
+                    session.push_user("Go.")
+                    session.text_turn(llm).collect_sync()
+                origins = [turn.origin for turn in session.turns()]
+                assert [each.host for each in origins if each is not None] == [llm.host] * 2

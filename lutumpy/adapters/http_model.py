@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lutumpy.adapters.authority import host_of
 from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
 from lutumpy.adapters.sdk_body import Fields
 from lutumpy.adapters.sdk_model import RequestDefaults, SdkModel
@@ -89,9 +90,10 @@ class HttpModel(SdkModel):
         if key:
             headers = {"Authorization": f"Bearer {key}", **headers}
         base = self._base_url or (self.environment_url() if client is None else None)
+        self._url: str = (base or self.default_url).rstrip("/") + self.path
         return HttpTransport(
             self.api,
-            (base or self.default_url).rstrip("/") + self.path,
+            self._url,
             client=client,
             headers=headers,
             timeout=connection["timeout"],
@@ -99,6 +101,10 @@ class HttpModel(SdkModel):
             stream_format=self.stream_format,
             explain=self.explain,
         )
+
+    def _find_host(self) -> str | None:
+        # A client that is made here has no address of its own.
+        return super()._find_host() or host_of(self._url)
 
     # --- what an adapter may say of its API -------------------------------------------------------
 

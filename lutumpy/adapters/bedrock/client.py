@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["BedrockConverse"]
+
+_USUAL_REGION = re.compile(r"(?:af|ap|ca|eu|il|me|mx|sa|us)-(?:gov-)?[a-z]+-\d")
+"""Those whose hosts are under `amazonaws.com`."""
 
 
 class BedrockConverse(SdkModel):
@@ -92,6 +97,8 @@ class BedrockConverse(SdkModel):
     ) -> None:
         timeout = defaults.get("timeout")
         self._facts = checked_host(host)
+        self._region = region
+        self._base_url = base_url
 
         def make() -> Any:
             import boto3  # type: ignore[import-untyped]
@@ -146,9 +153,11 @@ class BedrockConverse(SdkModel):
         if self._facts is not None and self._facts.address:
             return self._facts.address
         client = self._transport.client()
-        if client is None:
-            return None
-        return host_of(getattr(getattr(client, "meta", None), "endpoint_url", None))
+        if client is not None:
+            return host_of(getattr(getattr(client, "meta", None), "endpoint_url", None))
+        if self._base_url is not None:
+            return host_of(self._base_url)
+        return _host_of_environment(self._region)
 
     def takes_forced_choice(self, extra: Mapping[str, Any]) -> bool:
         """Whether a request with these parameters may require a tool call: Claude's thinking with a
@@ -270,3 +279,17 @@ class BedrockConverse(SdkModel):
             )
             raise AdapterError(f"{API}: {what}", provider=API, request_id=request_id)
         return decode_response(reply, request_id)
+
+
+def _host_of_environment(region: str | None) -> str | None:
+    """Where the SDK will send requests, as far as it doesn't look into files for that."""
+    if os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() != "true":
+        for name in ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"):
+            if os.environ.get(name):
+                return host_of(os.environ[name])
+    region = region or os.environ.get("AWS_DEFAULT_REGION")
+    is_fips = os.environ.get("AWS_USE_FIPS_ENDPOINT", "").lower() == "true"
+    # Clouds of their own, as China's, have names of their own.
+    if not region or is_fips or not _USUAL_REGION.fullmatch(region):
+        return None
+    return f"bedrock-runtime.{region}.amazonaws.com"

@@ -190,6 +190,29 @@ async def test_missing_credentials_and_regions_are_named_in_one_line(
     assert server.requests == []
 
 
+def test_the_host_of_a_client_to_come_is_the_one_that_the_sdk_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(region: str | None) -> str | None:
+        return BedrockConverse("m", region=region).host
+
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    assert found(None) is None
+    elsewhere = ["cn-north-1", "us-iso-east-1", "eusc-de-east-1", "nowhere"]
+    for region in ["us-east-1", "eu-central-2", "ap-southeast-2", "us-gov-west-1", *elsewhere]:
+        sdk = boto3.client("bedrock-runtime", region_name=region)
+        expected = sdk.meta.endpoint_url.removeprefix("https://")
+        assert found(region) == (None if region in elsewhere else expected)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+        assert found(None) == found(region)
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
+    assert found("us-east-1") is None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://proxy.example:8443/bedrock")
+    assert found("us-east-1") == "proxy.example:8443"
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+    assert found("us-east-1") is None
+
+
 async def test_a_missing_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     llm = BedrockConverse(NOVA)

@@ -11,7 +11,7 @@ from lutumpy import FilePart, ImagePart, Session, TextPart
 from lutumpy.durable import AskedCall, DurableLoop, HeldPlan, OperatorStore, StoredEvent
 from lutumpy.durable.conversation import load_message
 from lutumpy.durable.log import ENDINGS, CallHeld, MessagesTaken, RunWaits, ShownMessage
-from lutumpy.errors import StoreError
+from lutumpy.errors import PlanError, StoreError
 from lutumpy.models import Message
 from lutumpy.web.inbound import (
     ApprovalAnswer,
@@ -278,6 +278,8 @@ class Incoming:
                 if error.kind == "plan":  # somebody was faster
                     continue
                 raise WebError(422, "The answer doesn't fit the tool.") from error
+            except PlanError as error:  # a release whose loop refuses such rounds
+                raise WebError(409, "The tool has changed since it was asked for.") from error
 
     async def past_if_any(self, scope: str) -> Past | None:
         """The log; `None` where there is no such conversation."""

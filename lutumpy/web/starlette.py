@@ -23,6 +23,7 @@ from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
 from lutumpy.durable.log import ENDINGS, MessagesTaken, RunFailed, RunStopped, RunWaits
 from lutumpy.errors import StoreError
 from lutumpy.plain import json_values
+from lutumpy.plain.safe_text import safe_repr
 from lutumpy.web.ag_ui import AGUIStream
 from lutumpy.web.ai_sdk import AISDKStream, ui_messages
 from lutumpy.web.frames import HEARTBEAT, encode_data
@@ -87,7 +88,8 @@ def chat_routes(
         store: Its store.
         who: Who sends a request for a conversation, and whether they may: `await who(request, id)`
             returns a name, which stands by their decisions, or raises `HTTPException`. It is asked
-            before anything is read or written, and has no default.
+            before anything is read or written, and has no default. Anything else than a name is a
+            `TypeError`: the response is a 500.
         front_ends: Which routes there are.
         on_leave: `stop`: a run that nobody has watched for ten seconds is cancelled.
         heartbeat: Seconds between comments that keep a silent connection open.
@@ -193,8 +195,20 @@ class _Chat:
         self._runs = runs
         self._incoming = Incoming(loop, store, runs, settings.new_session, settings.show)
         self._hub = hub
-        self._who = who
+        self._ask_who = who
         self._settings = settings
+
+    async def _who(self, request: Request, scope: str) -> str:
+        """The name of who sends a request. Only a name lets somebody in: what isn't one may have
+        been meant to keep them out.
+        """
+        name: Any = await self._ask_who(request, scope)
+        if not isinstance(name, str) or not name:
+            raise TypeError(
+                f"who= returns a name, or raises HTTPException; it returned {safe_repr(name)}, so "
+                "nothing was read or written"
+            )
+        return name
 
     # --- the AI SDK --------------------------------------------------------------------------
 

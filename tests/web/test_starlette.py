@@ -20,6 +20,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from test_ag_ui import AgentClient
 from web_toolkit import FULL, PLAIN, ChatClient, Desk, call, chunks_of, make_loop
 
@@ -86,7 +87,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def serving(store: Any = None, script: Any = FULL, **options: Any) -> AsyncIterator[Site]:
     store = MemoryStore() if store is None else store
     loop = options.pop("loop", None) or make_loop(store, script)
-    routes = chat_routes(loop, store, who=who, **options)
+    routes = chat_routes(loop, store, who=options.pop("who", who), **options)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off", ws="none")
@@ -749,6 +750,45 @@ async def test_files_of_allowed_kinds_are_messages_and_what_is_shown_is_chosen()
         user, _ = json.loads(await site.get("/chat/c1/messages"))
         assert [part["type"] for part in user["parts"]] == ["text", "data-file", "data-file"]
         await site.post("/chat", said("Other.", id="m1"), status=409)
+
+
+@pytest.mark.parametrize("kept_out", [None, False, "", {}, Response(status_code=401)], ids=repr)
+async def test_only_a_name_lets_somebody_in(kept_out: Any) -> None:
+    async def nobody(request: Request, scope: str) -> Any:
+        return kept_out
+
+    store = MemoryStore()
+    async with serving(store, who=nobody) as site:
+        await site.post("/chat", said(), status=500)
+        await site.post("/chat/c1/stop", {}, status=500)
+        await site.post("/chat/c1/answers", {"interactions": []}, status=500)
+        await site.post("/ag-ui", {"threadId": "c1", "runId": "r", "messages": []}, status=500)
+        for path in ("/chat/c1/stream", "/chat/c1/messages", "/events/c1"):
+            await site.get(path, status=500)
+    assert await store.scopes() == []
+
+
+@tool_fn(name="pay", effect="once")
+def pay_in_euros(amount: int, currency: str) -> str:
+    """Pay somebody."""
+    return f"paid {amount} {currency}"
+
+
+class NewDesk(Toolset):
+    pay = tool(pay_in_euros)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize(("drift", "status"), [("refuse", 409), ("reject", 200)])
+async def test_an_approval_of_a_tool_that_has_changed_since_is_no_fault_of_the_server(
+    approved: bool, drift: str, status: int
+) -> None:
+    store, script = MemoryStore(), [Reply(calls=[call("pay", "p1", amount=1)]), *PLAIN]
+    async with serving(store, script) as site:
+        client = ChatClient().read(await site.post("/chat", said()))
+    loop = make_loop(store, script, tools=NewDesk, dispatch=Dispatcher(NewDesk), drift=drift)
+    async with serving(store, loop=loop) as site:
+        await site.post("/chat", answered(client, approved), status=status)
 
 
 def test_what_the_routes_need_is_said_at_once() -> None:

@@ -43,7 +43,7 @@ from lutumpy.adapters.unknown_calls import (
     wanted_by,
 )
 from lutumpy.core.items import describe
-from lutumpy.core.parts import raw_value, sendable
+from lutumpy.core.parts import raw_value, sendable, shown_heading
 from lutumpy.core.tool_specs import SEARCH_CALL
 from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.core.usage import token_count
@@ -105,6 +105,7 @@ __all__ = [
     "request_options",
     "sendable",
     "settings_of",
+    "shown_heading",
     "status_of",
     "text_only",
     "token_count",

@@ -236,11 +236,9 @@ def check_message_parts(role: Role, parts: tuple[Part, ...], *, asks_rules: bool
 
 # --- what a result shows beside its text ----------------------------------------------------------
 
-MOVED_HEADING: re.Pattern[str] = re.compile(
-    r"\[(?:shown by the result of|\d+ attachments? of the result of call) [^\n]*:\]"
-)
+MOVED_HEADING = r"\[(?:shown by the result of|\d+ attachments? of the result of call) [^\n]*:\]"
 """The heading of what a result shows beside its text, where an API takes only text in a result: it
-stands in a message of the user behind the results. At the start of a text.
+stands in a message of the user behind the results. A pattern for the start of a text.
 """
 
 

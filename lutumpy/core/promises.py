@@ -203,8 +203,8 @@ def restored_message(late: LateResult, verbatim: Verbatim | None = None) -> Mess
     return _make_message(late, verbatim)
 
 
-LATE_HEADER: re.Pattern[str] = re.compile(r"\[Late result of call [^\]\n]*\]")
-"""What `header_of` gives, at the start of a text."""
+LATE_HEADER = r"\[Late result of call [^\]\n]*\]"
+"""What `header_of` gives: a pattern for the start of a text."""
 
 
 def header_of(

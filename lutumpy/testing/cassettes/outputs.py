@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,6 +14,9 @@ __all__ = ["LEFT_OUT", "without_outputs"]
 
 LEFT_OUT = "[left out]"
 """What is in place of an output."""
+
+_LATE = re.compile(LATE_HEADER)
+_MOVED = re.compile(MOVED_HEADING)
 
 # How APIs write the result of a call: what tells that an object is one or holds one, and where the
 # output is in it, with what every API takes in its place.
@@ -96,7 +100,7 @@ def _kept_blocks(blocks: Sequence[Any]) -> list[Any]:
         left = None if text is None else _kept_of(text)
         if left is not None:
             kept.append({**block, "text": left})
-            drops = LATE_HEADER.fullmatch(text or "") is not None or left == LEFT_OUT
+            drops = _LATE.fullmatch(text or "") is not None or left == LEFT_OUT
         elif not drops:
             kept.append(block)
     return kept
@@ -104,7 +108,7 @@ def _kept_blocks(blocks: Sequence[Any]) -> list[Any]:
 
 def _kept_of(text: str) -> str | None:
     """A text without what a tool gave; `None` if it isn't one with that."""
-    late = LATE_HEADER.match(text)
+    late = _LATE.match(text)
     if late is not None:
         return f"{late.group()}\n{LEFT_OUT}"
     return LEFT_OUT if any(form.begins(text) for form in _result_forms()) else None
@@ -126,7 +130,7 @@ def _without_shown(blocks: Sequence[Any]) -> list[Any]:
     for block in blocks:
         text = _text_of(block)
         if text is not None:
-            drops = MOVED_HEADING.match(text) is not None
+            drops = _MOVED.match(text) is not None
         if not drops:
             kept.append(block)
     return kept
@@ -138,7 +142,7 @@ def _only_shows(message: Any) -> bool:
         return False
     content = message.get("content", message.get("parts"))
     if isinstance(content, str):
-        return MOVED_HEADING.match(content) is not None
+        return _MOVED.match(content) is not None
     return isinstance(content, list) and bool(content) and not _without_shown(content)
 
 

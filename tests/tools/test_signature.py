@@ -301,6 +301,16 @@ def test_the_return_annotation_is_the_output_D2() -> None:
     assert tool_fn(nothing, description="A tool.").definition.output_schema is None
 
 
+def count_up(to: int) -> Iterable[int]:
+    return iter(range(to))
+
+
+def test_a_tool_may_return_what_is_read_once() -> None:
+    tool = compiled_tool(tool_fn(count_up, description="A tool."))
+    assert tool.definition.output_schema == {"type": "array", "items": {"type": "integer"}}
+    assert tool.encode_output(count_up(3)) == "[0,1,2]"
+
+
 def test_a_wrapped_function_keeps_its_names_D7() -> None:
     class Local(BaseModel):
         a: int

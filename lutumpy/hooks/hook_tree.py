@@ -219,7 +219,13 @@ class HookTree:
                 return group._owner_of(selector)
         return self
 
-    def _declares(self, selector: AnySelector) -> bool:
+    def _declares(self, selector: AnySelector | None) -> bool:
+        """Whether its toolset has the tool; of an unknown one (`None`), whether it may have it.
+
+        An unknown tool is one known at run time, and may fill any place.
+        """
+        if selector is None:
+            return bool(self.toolset.__lutumpy_table__.groups)
         place = _place_of(selector)
         if place is not None:
             return place in self.toolset.__lutumpy_table__.groups
@@ -289,17 +295,9 @@ class HookTree:
         if slot in owner.registry.slots:
             own += owner.registry.implementations(slot)
         return [
-            *[_make_step(hook, "call") for hook in self._list_general_hooks(selector)],
+            *[_make_step(hook, "call") for hook in self._list_general_hooks(ANY_TOOL, selector)],
             *[_make_step(hook, "input") for hook in own],
         ]
-
-    def _list_general_hooks(self, selector: AnySelector) -> list[Implementation]:
-        """The hooks for all tools, from this registry inwards to the tool's own."""
-        hooks = list(self.registry.implementations(ANY_TOOL))
-        for group in self.groups.values():
-            if group._declares(selector):
-                hooks += group._list_general_hooks(selector)
-        return hooks
 
     def list_result_hooks(self, name: str) -> list[Implementation]:
         """The hooks for results of all tools, from this registry inwards to the tool's own.
@@ -308,12 +306,18 @@ class HookTree:
         known at run time. It may fill a place of any nested toolset that has one, so the hooks of
         all these look at it.
         """
-        hooks = list(self.registry.implementations(ANY_RESULT))
-        is_known = self.toolset.try_selector(name) is not None
+        return self._list_general_hooks(ANY_RESULT, self.toolset.try_selector(name))
+
+    def _list_general_hooks(self, slot: str, selector: AnySelector | None) -> list[Implementation]:
+        """The hooks of a slot for all tools, from this registry inwards to the tool's own.
+
+        The toolset of a group has no tool that fills its place in the outer one, so it is the
+        selector of the outer toolset that says which groups the tool belongs to.
+        """
+        hooks = list(self.registry.implementations(slot))
         for group in self.groups.values():
-            table = group.toolset.__lutumpy_table__
-            if name in table.by_name or (not is_known and table.groups):
-                hooks += group.list_result_hooks(name)
+            if group._declares(selector):
+                hooks += group._list_general_hooks(slot, selector)
         return hooks
 
     def list_description_hooks(self) -> list[tuple[AnySelector, Implementation]]:

@@ -24,6 +24,7 @@ from lutumpy import (
     ToolRoundPlan,
     Toolset,
     hook_impl,
+    nested,
 )
 from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.testing import Call, Reply, render
@@ -326,6 +327,41 @@ def test_results_of_added_tools_are_reviewed_also_where_only_their_name_is_known
     results = hooks.review_sync([handled])
     assert seen == ["plugin"]
     round.commit(session, results)
+
+
+def test_the_registry_of_a_filled_class_reviews_results_as_that_of_its_base_does_H1() -> None:
+    class Outer(Toolset):
+        app = nested(AppTools)
+
+    filled = Outer.with_dynamic_tools({Outer.app[AppTools.data[DataTools.plugins]]: [PLUGIN]})
+    for tools in (Outer, filled):
+        seen: list[str] = []
+
+        class Notes:
+            def __init__(self, place: str, seen: list[str]) -> None:
+                self.place, self.seen = place, seen
+
+            @hook_impl
+            def any_tool_hook(self) -> ToolDecision[Any, Any]:
+                self.seen.append(self.place)
+                return RunNormally()
+
+            @hook_impl
+            def any_result_hook(self) -> None:
+                self.seen.append(self.place)
+
+        hooks: Any = tools.hooks()
+        for place, registry in (
+            ("outer", hooks),
+            ("app", hooks.app),
+            ("data", hooks.nested(DataTools)),
+        ):
+            registry.register(Notes(place, seen))
+        _, round = start(Call("plugin", {"city": "x"}, id="c1"), tools=filled)
+        plan = round.apply_hooks_sync(hooks)
+        hooks.review_sync([call.complete("x") for call in plan.pending])
+        plan.discard()
+        assert seen == 2 * ["outer", "app", "data"]
 
 
 def test_registries_that_were_copied_or_extended_keep_hooks_for_dynamic_tools() -> None:

@@ -125,6 +125,7 @@ def replace_changed(states: Sequence[Any], decided: list[Any], copies: Sequence[
         fields, theirs = call.input.__dict__, copy.__dict__
         is_same = (
             call.input.__pydantic_extra__ is None
+            and call.input.__pydantic_private__ is None
             and call.input.__pydantic_fields_set__ == copy.__pydantic_fields_set__
             and len(fields) == len(theirs)
         )
@@ -146,8 +147,11 @@ def _are_same(one: Any, other: Any) -> bool:
     """Whether two values are the same in all that can be changed; `False` where nobody knows."""
     if type(one) is not type(other):
         return False
-    if one is other or type(one) in _UNCHANGEABLE:
-        return bool(one == other)
+    if one is other:
+        return True
+    if type(one) in _UNCHANGEABLE:
+        # Equal values may be different ones: a time in another zone, 7 and 7.00, 0.0 and -0.0.
+        return bool(one == other) and repr(one) == repr(other)
     if type(one) is list:
         if len(one) != len(other):
             return False
@@ -159,12 +163,9 @@ def _are_same(one: Any, other: Any) -> bool:
     elif isinstance(one, BaseModel):
         return (
             one.__pydantic_fields_set__ == other.__pydantic_fields_set__
-            and one.__pydantic_private__ is None
             and _are_same(one.__dict__, other.__dict__)
-            and (
-                one.__pydantic_extra__ is other.__pydantic_extra__
-                or _are_same(one.__pydantic_extra__, other.__pydantic_extra__)
-            )
+            and _are_same(one.__pydantic_extra__, other.__pydantic_extra__)
+            and _are_same(one.__pydantic_private__, other.__pydantic_private__)
         )
     else:
         return False

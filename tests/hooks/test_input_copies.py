@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Annotated, Any
 
 from counting import functions_entered
-from pydantic import AfterValidator
+from hook_toolkit import start
+from pydantic import AfterValidator, PrivateAttr
 
-from lutumpy import NeedsTools, RunNormally, Session, ToolMetadata, Toolset, tool, tool_fn
+from lutumpy import (
+    NeedsTools,
+    RunNormally,
+    Session,
+    ToolInput,
+    ToolMetadata,
+    Toolset,
+    hook_impl,
+    tool,
+    tool_fn,
+    tool_input,
+)
+from lutumpy.hooks import BaseToolCall
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 SHARED = ["shared"]
@@ -64,6 +79,99 @@ def test_a_change_inside_a_list_runs_and_the_round_keeps_its_own_K3a() -> None:
         output, kept = play(words, change)
         assert output == wanted
         assert (kept.words, kept.limits) == (words, [1])
+
+
+class Journey(ToolInput[str]):
+    """Plan a journey."""
+
+    leaves: datetime
+    price: Decimal = Decimal("7")
+    offset: float = 0.0
+    stops: dict[str, list[datetime]] = {}
+    _traveller: str = PrivateAttr("nobody")
+
+
+class FlatJourney(ToolInput[str]):
+    """Plan a journey without stops."""
+
+    leaves: datetime
+    price: Decimal = Decimal("7")
+    offset: float = 0.0
+
+
+class SimpleJourney(ToolInput[str]):
+    """Plan a journey for somebody."""
+
+    leaves: datetime
+    _traveller: str = PrivateAttr("nobody")
+
+
+class Journeys(Toolset):
+    journey = tool(tool_input(name="journey")(Journey))
+    flat = tool(tool_input(name="flat")(FlatJourney))
+    simple = tool(tool_input(name="simple")(SimpleJourney))
+
+
+NOON = "2026-05-01T12:00:00Z"
+CEST = timezone(timedelta(hours=2))
+
+
+def decide_both_ways(name: str, arguments: Any, change: Callable[[Any], object]) -> list[Any]:
+    """A call and what a hook that changes its input in place makes of it: alone, and in a round."""
+
+    class Changes:
+        @hook_impl
+        def any_tool_hook(self, metadata: ToolMetadata, call: BaseToolCall) -> Any:
+            change(call.input)
+            return RunNormally()
+
+    hooks = Journeys.hooks().with_hooks(Changes())
+    _, round = start(Call(name, arguments), toolset=Journeys)
+    (call,) = round.calls
+    alone = hooks.apply_sync(call)
+    plan = round.apply_hooks_sync(hooks)
+    plan.discard()
+    return [(call, alone), (call, plan.pending[0])]
+
+
+def test_a_change_to_a_value_that_is_equal_runs_as_it_was_made_H2() -> None:
+    # Equal to Python, and not to a tool that writes them down or asks for the hour.
+    changes: list[tuple[str, Callable[[Any], Any], Callable[[Any], object], object]] = [
+        ("leaves", lambda input: input.leaves.astimezone(CEST), lambda i: i.leaves.hour, 14),
+        ("price", lambda input: Decimal("7.00"), lambda i: str(i.price), "7.00"),
+        ("offset", lambda input: -0.0, lambda i: str(i.offset), "-0.0"),
+    ]
+    arguments = {"leaves": NOON, "price": "7", "offset": 0.0}
+    for name in ("journey", "flat"):
+        for field, make, read, wanted in changes:
+
+            def assign(input: Any, field: str = field, make: Any = make) -> None:
+                setattr(input, field, make(input))
+
+            for call, decided in decide_both_ways(name, arguments, assign):
+                assert read(decided.input) == wanted
+                assert read(call.input) != wanted
+
+
+def test_a_change_deep_inside_or_to_a_private_attribute_runs_H2() -> None:
+    def move(input: Any) -> None:
+        input.stops["Oslo"][0] = input.stops["Oslo"][0].astimezone(CEST)
+
+    arguments = {"leaves": NOON, "stops": {"Oslo": [NOON]}}
+    for call, decided in decide_both_ways("journey", arguments, move):
+        assert decided.input.stops["Oslo"][0].hour == 14
+        assert call.input.stops["Oslo"][0].hour == 12
+
+    def name_traveller(input: Any) -> None:
+        input._traveller = "ann"
+
+    simple = {"leaves": NOON}
+    for name, given in (("journey", arguments), ("simple", simple)):
+        for call, decided in decide_both_ways(name, given, name_traveller):
+            assert (decided.input._traveller, call.input._traveller) == ("ann", "nobody")
+    for name, given in (("journey", arguments), ("simple", simple), ("flat", simple)):
+        for call, decided in decide_both_ways(name, given, lambda input: None):
+            assert decided is call  # nobody changed anything
 
 
 def test_a_list_costs_no_function_for_each_of_its_values() -> None:

@@ -213,6 +213,9 @@ def decide(
             reason = decision.reason
             if not isinstance(reason, str):
                 raise _misfit(step, metadata, f"a Hold whose reason is {_type_name(reason)}")
+            if tool.is_dynamic:
+                # What a person lets pass is run, and the hook may have changed it in place (Y8).
+                value = _accept_edit(step, call, value, held, "Hold()")
             if log:
                 log_decision(step.label, metadata, "hold", reason=reason)
             return Held(call.holding(copy_input(value)), reason, source, step.label, position)
@@ -223,7 +226,9 @@ def decide(
     return call.holding(value) if edited else call
 
 
-def _accept_edit(step: HookStep, call: BaseToolCall, value: Any, held: Any) -> Any:
+def _accept_edit(
+    step: HookStep, call: BaseToolCall, value: Any, held: Any, decision: str = ""
+) -> Any:
     """The input for what a hook passed on (rules H3, Y8); `HookError` if the tool doesn't take it.
 
     Args:
@@ -231,12 +236,13 @@ def _accept_edit(step: HookStep, call: BaseToolCall, value: Any, held: Any) -> A
         call: The call.
         value: What it passed on.
         held: The input before.
+        decision: How it passed it on, for errors; without it, with `RunNormally`.
     """
     try:
         return call.selector.tool.accept_input(call.metadata, value, held)
     except InvalidArgumentsError as error:
-        found = f"RunNormally({_type_name(value)}); {error.detail}"
-        raise _misfit(step, call.metadata, found) from error
+        found = decision or f"RunNormally({_type_name(value)})"
+        raise _misfit(step, call.metadata, f"{found}; {error.detail}") from error
 
 
 def _apply_changes(step: HookStep, call: BaseToolCall, value: Any, changes: Changes) -> Any:

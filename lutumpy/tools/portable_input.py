@@ -63,6 +63,7 @@ def dump_value(tool: CompiledTool, value: Any) -> JsonValue:
         return str.__str__(value)
     if tool.is_dynamic:
         values: JsonValue = json_values.decode(json_values.encode(dict(value.values)))
+        _load_dynamic(tool, values)
         return values
     error: NotPortable | None = None
     for by_alias in (True, False):

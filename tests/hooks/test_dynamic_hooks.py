@@ -183,6 +183,41 @@ def test_an_edit_is_validated_again_whichever_way_it_is_made_Y8() -> None:
         round.discard()
 
 
+def test_what_a_person_is_asked_about_is_validated_as_what_runs_Y8() -> None:
+    def hold(values: dict[str, Any], check: Any = None) -> ToolRoundPlan[Any]:
+        tools = AppTools.with_dynamic_tools({AppTools.more: [weather_tool(validate=check)]})
+        hooks = AppTools.hooks()
+
+        @hooks.on(AppTools.more)
+        def change(metadata: ToolMetadata, input: DynamicInput) -> Hold:
+            input.values.update(values)  # type: ignore[attr-defined]
+            return Hold("look at this")
+
+        city = OSLO if check is not None else "Oslo"
+        _, round = start(weather(city=city, days=1), tools=tools)
+        try:
+            return round.apply_hooks_sync(hooks)
+        except HookError:
+            assert round.calls[0].arguments["days"] == 1  # as decoded
+            round.discard()
+            raise
+
+    for check, city in ((None, "Bergen"), (decode_city, BERGEN)):
+        plan = hold({"city": city}, check)
+        assert plan.held[0].arguments["city"] == "Bergen"
+        plan = plan.decide({"c1": RunNormally()}, by="ann")
+        assert plan.pending[0].arguments["city"] == "Bergen"
+        plan.discard()
+        for wrong in ({"days": "many"}, {"days": True}, {"zz": 1}):
+            with pytest.raises(HookError, match=r"gave Hold\(\); .* the round is still open"):
+                hold(wrong, check)
+    for same in ({}, {"days": 1}):
+        plan = hold(same)
+        assert plan.decisions()[0]["decision"] == "held"
+        assert plan.held[0].arguments == {"city": "Oslo", "days": 1}
+        plan.discard()
+
+
 def test_a_call_that_was_cleaned_passes_unchanged_Y8a() -> None:
     def to_upper(arguments: dict[str, Any]) -> dict[str, Any]:
         # What it gives doesn't fit the schema any more, and needn't.

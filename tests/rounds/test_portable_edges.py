@@ -207,6 +207,23 @@ def test_a_dynamic_tool_is_written_down() -> None:
     twin.commit(session, [call.fail("x") for call in twin.pending])
 
 
+def test_an_input_that_no_plan_could_be_made_of_is_not_written_down_P12() -> None:
+    pytest.importorskip("jsonschema_rs", reason="the extra schema isn't installed")
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tools: Any = Toolset.of("Tools", [DynamicTool("plain", "x", schema)])
+
+    def spoil(call: Any) -> Reject:
+        call.input.values["n"] = "many"
+        return Reject("no such number")
+
+    session, round = read(Call("plain", {"n": 1}, id="c1"), tools=tools)
+    plan = round.apply_hooks_sync(spoil)
+    with pytest.raises(PlanError, match="still open") as caught:
+        plan.suspend(scope="s")
+    assert caught.value.kind == "not_portable"
+    plan.commit(session, [])
+
+
 # --- outputs -----------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from lutumpy.tools.compiled import CompiledTool
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_METHODS = (types.MethodType, types.BuiltinMethodType)
 
 PROJECT = "lutumpy"
 _MARK = f"{PROJECT}_impl"
@@ -147,8 +150,10 @@ class Plugin:
         """Whether this came from registering `registered`."""
         if self.registered is registered:
             return True
-        # A method is a new object each time it is read, so functions are compared by `==`.
-        return self.alone is not None and bool(self.registered == registered)
+        # A method is a new object each time it is read, and equal to the one before. What else is
+        # equal is another hook: two policies of one class may have the same fields.
+        methods = isinstance(registered, _METHODS) and isinstance(self.registered, _METHODS)
+        return self.alone is not None and methods and bool(self.registered == registered)
 
     def is_same(self, other: Plugin) -> bool:
         """Whether both say the same, so that only one of them may be registered."""

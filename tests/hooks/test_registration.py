@@ -428,6 +428,27 @@ def test_a_bound_method_can_be_unregistered() -> None:
     assert rejects(hooks) == []
 
 
+def test_a_callable_that_is_equal_to_another_is_not_that_one() -> None:  # H5b
+    @dataclass(frozen=True)
+    class Deny:
+        reason: str
+
+        def __call__(self, metadata: Any, input: Any) -> Any:
+            return Reject(self.reason)
+
+    first, second = Deny("no"), Deny("no")
+    hooks = AppTools.hooks()
+    hooks.on(AppTools.weather)(first)
+    hooks.on(AppTools.weather)(second)
+    hooks.on(AppTools.add)(second)
+    hooks.unregister(first)
+    assert rejects(hooks) == ["no", "no"]
+    with pytest.raises(HookRegistrationError, match="already"):
+        hooks.on(AppTools.add)(second)
+    hooks.unregister(second)
+    assert rejects(hooks) == []
+
+
 def test_with_hooks_leaves_the_old_registry_as_it_was_nested_ones_included() -> None:  # H5b
     old = AppTools.hooks()
     new = old.with_hooks(Policy("new"))

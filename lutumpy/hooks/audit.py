@@ -95,13 +95,16 @@ def _describe_approval(
 ) -> dict[str, Any]:
     """What became of a request for approval, and who was asked about it."""
     asked: list[AskedHook] = []
-    of_last_run = 0
+    # Where those of the last run begin, among whom the one that decided has its place. What a dump
+    # tells ends with that one.
+    of_last_run: int | None = None
     for run in runs:
         if isinstance(run, LoadedRun):
             asked += run.asked.get(call_id, ())
         elif isinstance(run, PersonRun):
             if (held := run.held.get(call_id)) is not None:
-                _cut_at(asked, of_last_run, held)
+                if of_last_run is not None:
+                    _cut_at(asked, of_last_run, held)
                 of_last_run = len(asked)
                 asked.append(AskedHook(run.by, "person", "passed"))
         elif call_id in run.asked and run.approvals is not None:
@@ -109,7 +112,7 @@ def _describe_approval(
             asked += [AskedHook(step.label, run.source, "passed") for step in run.approvals.steps]
     data: dict[str, Any] = {"decision": "pending"}
     if isinstance(state, (Decision, Held)):
-        if asked and not isinstance(runs[-1], LoadedRun):
+        if of_last_run is not None:
             _cut_at(asked, of_last_run, state)
         data = {"decision": _approval_word(state), "source": state.source, "by": state.by}
         if isinstance(state, Held):

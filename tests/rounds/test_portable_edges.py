@@ -5,6 +5,7 @@ many types, and what hostile dumps hold of them (rules P12, P13, K3).
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import pickle
 from collections.abc import Callable
@@ -155,6 +156,44 @@ def test_a_person_may_leave_a_request_to_the_next() -> None:
     again = passed.apply_hooks_sync(lambda call: Complete(True))
     assert len(again.decisions()[0]["hooks"]) == 3
     again.commit(session, [])
+
+
+def test_the_record_of_requests_is_the_same_if_the_plan_was_kept_in_between() -> None:
+    def passes(call: Any) -> Any:
+        return RunNormally()
+
+    def holds(call: Any) -> Any:
+        return Hold("look")
+
+    def approves(call: Any) -> Any:
+        return Complete(True)
+
+    def refuses(call: Any) -> Any:
+        return Reject("no")
+
+    steps: dict[str, Callable[[Any], Any]] = {
+        one.__name__: lambda plan, one=one: plan.apply_hooks_sync(one)
+        for one in (passes, holds, approves, refuses)
+    }
+
+    def decide(plan: Any) -> Any:
+        held = [row["call_id"] for row in plan.decisions() if row["decision"] == "held"]
+        return plan.decide(dict.fromkeys(held, Complete(True)), by="ann")
+
+    steps["ann"] = decide
+    for names in itertools.product(steps, repeat=2):
+        records = []
+        for is_kept in (False, True):
+            session, plan = read(WIKI)
+            plan = plan.apply_hooks_sync(passes)
+            for name in names:
+                plan = steps[name](plan)
+                if is_kept:
+                    plan = there_and_back(plan, session)
+            plan = plan.apply_hooks_sync(passes)
+            records.append(plan.decisions())
+            plan.discard()
+        assert records[0] == records[1], names
 
 
 # --- issues, texts, dynamic tools --------------------------------------------------------------

@@ -64,9 +64,8 @@ def decide_approval(
                 decision = yield decision
         except Exception as error:
             raise hook_failure(name_hook_and_call(step, metadata), error, UNDECIDED) from error
+        _check_arguments(decision, own, step, request)
         if isinstance(decision, RunNormally):
-            if decision.input is not UNCHANGED and decision.input != own.input:
-                raise _misfit(step, request, "other arguments; the provider makes the call itself")
             if log:
                 log_decision(step.label, metadata, "run_normally")
             continue
@@ -86,6 +85,26 @@ def decide_approval(
             log_decision(step.label, metadata, word, reason=result.rejection_reason)
         return Decision(decided, result, source, step.label, position)
     return request
+
+
+def _check_arguments(
+    decision: Any, own: ApprovalRequest, step: HookStep, request: ApprovalRequest
+) -> None:
+    """Raise `HookError` for a decision that is meant for other arguments than the model's.
+
+    Args:
+        decision: The decision.
+        own: The request that the hook was given. It may have changed the input inside.
+        step: The hook.
+        request: The request.
+    """
+    meant: Any = UNCHANGED
+    if isinstance(decision, RunNormally):
+        meant = decision.input
+    elif isinstance(decision, Complete) and decision.output is True:
+        meant = own.input
+    if meant is not UNCHANGED and meant != request.as_read().input:
+        raise _misfit(step, request, "other arguments; the provider makes the call itself")
 
 
 def _read_decision(decision: Any, step: HookStep, request: ApprovalRequest) -> ToolResult:

@@ -385,6 +385,20 @@ def test_any_other_decision_is_an_error_and_nothing_is_approved_H4(decision: Any
     round.discard()
 
 
+@pytest.mark.parametrize("form", ["approves", "passes on"])
+def test_nothing_is_approved_with_arguments_that_a_hook_has_changed_inside_H4(form: str) -> None:
+    def clean(call: Any) -> Any:
+        call.input.filter["owner"] = "me"
+        return Complete(True) if form == "approves" else RunNormally(call.input)
+
+    asked = Call("ask", {"filter": {"owner": "*"}}, id="mcpr_1", server_label="wiki")
+    session, round = read(asked)
+    with pytest.raises(HookError, match=r"mcpr_1.*other arguments.*nothing was decided"):
+        round.apply_hooks_sync(clean)
+    assert kinds(round, session, []) == [("missing_result", "mcpr_1")]
+    round.discard()
+
+
 def test_a_hook_that_raises_approves_nothing_and_async_ones_are_refused_before_any_runs_H4() -> (
     None
 ):

@@ -142,7 +142,8 @@ def decide(
         value: The input for the hooks, which they may change: the call keeps its own.
         log: Whether decisions are logged.
         start: How many hooks have let the call pass already.
-        first_decision: What the hook at `start` decided, if it was asked already.
+        first_decision: What the hook at `start` decided, if it was asked already. It is the
+            decision itself: what had to be awaited was.
         watch: Looks at what each hook passes on.
 
     Returns:
@@ -157,7 +158,8 @@ def decide(
     held = call.input  # as the last edit left it: no hook is shown it, or can change it in place
     for position, step in enumerate(steps[start:] if start else steps, start):
         try:
-            if first_decision is not NOT_ASKED:
+            was_asked = first_decision is not NOT_ASKED
+            if was_asked:
                 decision, first_decision = first_decision, NOT_ASKED
             elif step.takes == "input":
                 decision = step.function(metadata, value)
@@ -167,7 +169,7 @@ def decide(
                 arguments = (metadata, own_call) if step.takes == "call" else (own_call,)
                 decision = step.function(*arguments)
             kind: type[Any] = type(decision)
-            if kind is not RunNormally and inspect.isawaitable(decision):
+            if not was_asked and kind is not RunNormally and inspect.isawaitable(decision):
                 decision = yield decision
                 kind = type(decision)
         except Exception as error:

@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, TypeAlias, Union
@@ -176,7 +177,10 @@ class HookRun:
             try:
                 for function in quick:
                     decision = function(metadata, value)
-                    if type(decision) is CoroutineType:
+                    kind: type[Any] = type(decision)
+                    if kind is CoroutineType or (
+                        kind is not RunNormally and inspect.isawaitable(decision)
+                    ):
                         decision = yield decision
                     if type(decision) is not RunNormally or (
                         decision.input is not value and decision.input is not UNCHANGED

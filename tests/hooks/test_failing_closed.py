@@ -227,23 +227,32 @@ async def test_a_coroutine_that_a_hook_forgot_to_await_is_closed() -> None:
     async def forgetful(call: Any) -> Any:
         return inner()
 
-    _, round = start(WEATHER)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(HookError, match="gave coroutine"):
-            await round.apply_hooks(forgetful)
-        gc.collect()
-    round.discard()
+    async def hook(metadata: Any, input: Any) -> Any:
+        return inner()
+
+    hooks = AppTools.hooks()
+    hooks.on(AppTools.weather)(hook)
+    for decider in (forgetful, hooks):
+        _, round = start(WEATHER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(HookError, match="gave coroutine"):
+                await round.apply_hooks(decider)
+            gc.collect()
+        round.discard()
 
 
 async def test_a_plain_hook_may_give_an_awaitable_to_the_async_form() -> None:
     async def inner(call: Any) -> Any:
         return Reject("later")
 
-    _, round = start(WEATHER)
-    plan = await round.apply_hooks(lambda call: inner(call))
-    assert plan.rejected[0].reason == "later"
-    plan.discard()
+    hooks = AppTools.hooks()
+    hooks.on(AppTools.weather)(lambda metadata, input: asyncio.ensure_future(inner(input)))
+    for decider in (lambda call: inner(call), hooks):
+        _, round = start(WEATHER)
+        plan = await round.apply_hooks(decider)
+        assert plan.rejected[0].reason == "later"
+        plan.discard()
 
 
 # --- who owns the answer --------------------------------------------------------------------------

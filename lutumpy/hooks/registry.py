@@ -156,11 +156,14 @@ class Registry:
         First those with `tryfirst`, then the ordinary ones, then those with `trylast`; each group
         in the order of registration.
         """
-        found = self._ordered.get(slot)
+        # Another thread may register a hook meanwhile. What is found here is kept where that thread
+        # looks no more then: `_note_change` puts another dictionary in this one's place.
+        ordered = self._ordered
+        found = ordered.get(slot)
         if found is None:
             hooks = self._in_registration_order(slot)
             # sorted() is stable, so equal ranks keep the order of registration.
-            found = self._ordered[slot] = tuple(sorted(hooks, key=lambda hook: hook.rank))
+            found = ordered[slot] = tuple(sorted(hooks, key=lambda hook: hook.rank))
         return found
 
     def last(self, slot: str) -> Implementation | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,8 +23,9 @@ from hook_toolkit import (
     Weather,
     start,
 )
+from interleaving import SteppedThread
 
-from lutumpy import Complete, Reject, RunNormally, hook_impl
+from lutumpy import Complete, Reject, RejectedToolCall, RunNormally, ToolMetadata, hook_impl
 from lutumpy.testing import Call
 
 
@@ -264,6 +266,21 @@ async def test_a_round_uses_the_hooks_as_they_were_when_it_began() -> None:  # H
     _, round = start(WEATHER, DELETE)
     (await round.apply_hooks(hooks)).discard()
     assert seen == ["registers", "gone", "registers", "late", "late"]
+
+
+def test_a_hook_that_is_registered_while_another_thread_decides_is_asked_from_then_on() -> None:
+    call = AppTools.parse(ToolMetadata("c1", "weather", '{"city": "Oslo"}'))
+    place, stopped = 0, True
+    while stopped:
+        hooks = AppTools.hooks()
+        deciding = SteppedThread(partial(hooks.apply_sync, call), place, "line")
+        stopped = deciding.stopped
+        hooks.on(AppTools.weather)(lambda metadata, input: Reject("no"))
+        deciding.finish()
+        assert deciding.error is None
+        assert isinstance(hooks.apply_sync(call), RejectedToolCall), place
+        place += 1
+    assert place > 50
 
 
 async def test_one_registry_serves_many_rounds_at_once() -> None:  # H5b

@@ -2,7 +2,8 @@
 
 # It is the usual accident when a provider is switched. Recognized are calls and results wherever
 # another API puts them (items of Responses among messages, `tool_calls` and messages of the role
-# `tool`, blocks of Messages, old functions of Chat Completions), and parts of content of another
+# `tool`, blocks of Messages, old functions of Chat Completions), what is said or shown beside
+# `content` (the parts of generateContent, the images of Ollama), and parts of content of another
 # API. How each API spells them is in its folder; see `spelling.py`.
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from typing import Any
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Stage, drop_entry, placed
 from lutumpy.doctor.mixed_reader import MixedReader, reader_for
-from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result, type_of
+from lutumpy.doctor.pieces import (
+    Call,
+    Media,
+    Opaque,
+    OwnPart,
+    Piece,
+    Reasoning,
+    Result,
+    type_of,
+)
 from lutumpy.doctor.repair import RepairKind
 from lutumpy.doctor.spelling import Json, Spelling
 from lutumpy.errors import Problem
@@ -25,7 +35,9 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 def conversion_to(spelling: Spelling) -> Stage:
-    """The stage that writes messages with another API's calls or results as this API does."""
+    """The stage that writes messages as this API does in which another API's calls or results are,
+    or what is said stands where another API has it.
+    """
 
     def convert(editor: Editor, problems: list[Problem]) -> None:
         reader = reader_for(spelling)
@@ -33,7 +45,8 @@ def conversion_to(spelling: Spelling) -> Stage:
         for problem, index in placed(problems):
             if index in first_problems:
                 continue
-            if reader.holds_foreign_calls(editor.get((index,))):
+            entry = editor.get((index,))
+            if reader.holds_foreign_calls(entry) or reader.says_elsewhere(entry):
                 first_problems[index] = problem
         if not first_problems:
             return
@@ -99,13 +112,22 @@ def _convert_run(
         editor.insert((run[0] + 1,), entry)
     for index in run[1:]:
         editor.remove((index,))
-    reason = "These calls or results are spelled as another API does; this API's spelling is used."
+    what = "These calls or results are" if _has_calls(pieces) else "What is said here is"
+    reason = f"{what} spelled as another API does; this API's spelling is used."
     if any(isinstance(piece, Reasoning) for piece in pieces):
         reason += " Reasoning beside them is left out: only the API that wrote it can read it."
     kind: RepairKind = "convert_message"
     if len(run) == len(entries) == 1 and _became_a_result(entries[0], pieces):
         kind = "set_role"
     editor.done(kind, problem, reason, *_find_ids_and_tools(pieces))
+
+
+def _has_calls(pieces: Sequence[Piece]) -> bool:
+    return any(
+        isinstance(piece, (Call, Result))
+        or (isinstance(piece, OwnPart) and piece.call_id is not None)
+        for piece in pieces
+    )
 
 
 def _became_a_result(entry: Json, pieces: Sequence[Piece]) -> bool:

@@ -27,7 +27,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from lutumpy.apis import by_name, is_built_in
-from lutumpy.doctor.pieces import Call, Opaque, OwnPart, Piece, Result, Text, type_of
+from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Result, Text, type_of
 from lutumpy.doctor.spelling import PartReader, ResultReader, Spelling
 from lutumpy.doctor.wording import as_text
 
@@ -200,6 +200,21 @@ class MixedReader:
             return role in self.result_roles and role not in self.own.result_roles
         return spelling is not None
 
+    def says_elsewhere(self, entry: Any) -> bool:
+        """Whether a message says or shows something where another API has it and this one doesn't
+        look, as the parts of generateContent or the images of Ollama.
+        """
+        if not isinstance(entry, Mapping) or self.role_of(entry) is None:
+            return False
+        spelling = self._spelling_beside(entry, 0)
+        if spelling is None or spelling is self.own:
+            return False
+        # Beside a content only what can be read is said; under a key for contents everything is.
+        is_content = spelling.content_key != self.own.content_key and spelling.content_key in entry
+        said = (Text, Media, Opaque) if is_content else (Text, Media)
+        pieces = spelling.read_beside_content(entry, 0, self.read_part)
+        return any(isinstance(piece, said) for piece in pieces)
+
     def _is_foreign_entry(self, entry: Mapping[str, Any]) -> bool:
         kind = type_of(entry)
         if kind in self._foreign_entries:
@@ -272,6 +287,10 @@ class MixedReader:
     def _spelling_beside(self, message: Mapping[str, Any], number: int) -> Spelling | None:
         """The first spelling that reads something beside the content of a message without calls."""
         for spelling in (*self._known, *self._added):
+            # Front ends write one content under two keys, of which this API reads its own.
+            is_content = spelling is not self.own and spelling.content_key != "content"
+            if is_content and message.get("content"):
+                continue
             if spelling.read_beside_content(message, number, self.read_part):
                 return spelling
         return None

@@ -15,6 +15,9 @@ from profiles import examples
 from test_mutations import Client
 from test_repairs import USER, Json, mended, output, tool
 
+from lutumpy import Transcript
+from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.openai import OpenAIChat
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.writing import FAILED, as_text
 from lutumpy.models import Api
@@ -778,3 +781,90 @@ def test_what_no_api_can_read_as_a_call_is_not_taken_for_another_apis(junk: Any)
             assert repair.kind in ROWS[repair.rule].mending.repairs
             assert "another API" not in repair.reason
             assert "the API that wrote it" not in repair.reason
+
+
+# ------------------------------------------------------------- what is said
+
+EVERY: tuple[Api, ...] = (*APIS, "ollama_chat")
+SHOWING: dict[Api, Json] = {
+    "openai_chat": said("user", {"type": "text", "text": "Look."}, IMAGE_URL),
+    "openai_responses": said("user", {"type": "input_text", "text": "Look."}, INPUT_IMAGE),
+    "anthropic_messages": said("user", {"type": "text", "text": "Look."}, IMAGE),
+    "gemini_generate_content": {
+        "role": "user",
+        "parts": [{"text": "Look."}, {"inlineData": {"mimeType": "image/png", "data": PNG}}],
+    },
+    "bedrock_converse": said(
+        "user", {"text": "Look."}, {"image": {"format": "png", "source": {"bytes": PNG}}}
+    ),
+    "ollama_chat": {"role": "user", "content": "Look.", "images": [PNG]},
+}
+"""A user's message with a text and an image, as each API has it."""
+
+
+def marked(history: History) -> tuple[History, list[str]]:
+    """The same with other texts, each there once, and those that aren't reasoning."""
+    marks: list[str] = []
+
+    def mark(value: Any, key: str = "", reasons: bool = False) -> Any:
+        if isinstance(value, dict):
+            thinks = "thought" in value or value.get("type") in ("thinking", "reasoning")
+            reasons = reasons or thinks or "reasoningText" in value
+            return {name: mark(inner, name, reasons) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [mark(inner, key, reasons) for inner in value]
+        if key in ("text", "content", "output", "error") and isinstance(value, str) and value:
+            if reasons:
+                return "reasoning"
+            marks.append(f"<{len(marks)}>")
+            return marks[-1]
+        return value
+
+    return mark(history), marks
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("other", EVERY)
+@pytest.mark.parametrize("api", EVERY)
+def test_all_that_was_said_and_shown_in_another_apis_words_is_kept(other: Api, api: Api) -> None:
+    """What is read of the mended history: keys that an API overlooks say nothing to it."""
+    rng = random.Random(f"{other} {api}")
+    for _ in range(examples(20)):
+        history, marks = marked([*composed(other, rng, rounds=2), SHOWING[other]])
+        repairs = propose_repairs(api, history)
+        after = apply_repairs(history, repairs)
+        assert not [p for p in check_messages(api, after) if p.certainty == "refused"]
+        assert propose_repairs(api, after) == []
+        kinds = {repair.kind for repair in repairs}
+        assert not kinds & {"close_call", "drop_call", "drop_result", "drop_empty"}
+        read = json.dumps(OpenAIChat.messages(Transcript.from_messages(api, after)))
+        assert [mark for mark in marks if mark not in read] == []
+        if (other, api) != ("ollama_chat", "openai_chat"):  # which overlooks the images
+            assert read.count(PNG) == json.dumps(history).count(PNG)
+
+
+@pytest.mark.parametrize("api", [api for api in EVERY if api != "gemini_generate_content"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"role": "user", "parts": ["Go", {"text": "on."}]},
+        {"role": "user", "parts": "Go on."},
+        {"role": "model", "parts": {"text": "Go on."}},
+        {"parts": [{"type": "text", "text": "Go on."}]},
+        {"role": "user", "content": "Go on.", "parts": [{"type": "text", "text": "Go on."}]},
+        {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "Go on."}]},
+    ],
+    ids=str,
+)
+def test_contents_under_the_key_of_gemini_are_read_once(api: Api, entry: Json) -> None:
+    history = [USER, entry, MORE]
+    after = apply_repairs(history, propose_repairs(api, history))
+    read = AnthropicMessages.messages(Transcript.from_messages(api, after))
+    words = " ".join([node.get("text", node.get("content")) for node in walk(read) if says(node)])
+    assert words.split() == ["x", "Go", "on.", "And", "now?"]
+    assert propose_repairs(api, after) == []
+
+
+def says(node: Json) -> bool:
+    """Whether an object holds a text."""
+    return isinstance(node.get("text", node.get("content")), str)

@@ -52,7 +52,10 @@ class ContentSpelling(Spelling):
     def read_beside_content(
         self, message: Mapping[str, Any], number: int, read_part: Callable[[Any], Piece]
     ) -> list[Piece]:
-        return list(_read_parts(items(message.get("parts")), number))
+        parts = message.get("parts")
+        # The SDK takes one part without a list around it, and a text in the place of a part.
+        listed = [parts] if isinstance(parts, (str, Mapping)) else items(parts)
+        return list(_read_parts(listed, number))
 
     # --------------------------------------------------------------- writing
 
@@ -151,6 +154,8 @@ def _read_parts(parts: Sequence[Any], number: int) -> Iterator[Piece]:
             results += 1
         elif isinstance(part, Mapping):
             yield _read_part(part)
+        elif isinstance(part, str) and part:
+            yield Text(part)
 
 
 def _read_result(result: Mapping[str, Any], call_id: str) -> Result:

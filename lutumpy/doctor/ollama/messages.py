@@ -42,6 +42,8 @@ def mend_content(editor: Editor, problem: Problem) -> None:
     if not isinstance(message, dict):
         return
     content = message.get("content")
+    if content is None or isinstance(content, str):
+        return  # what stands elsewhere could not be read
     parts = [content] if isinstance(content, dict) and "type" in content else content
     if not isinstance(parts, list):
         write_as_text(editor, problem)

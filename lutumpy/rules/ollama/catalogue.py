@@ -26,7 +26,11 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule("ollama.messages", "The messages are a list of objects", ("refused", "some")),
     Rule("ollama.role", "A role is system, user, assistant or tool", ("refused", "some")),
-    Rule("ollama.content", "Content is a text", ("refused",)),
+    Rule(
+        "ollama.content",
+        "Content is a text, and nothing is said under another API's key",
+        ("refused", "discouraged"),
+    ),
     Rule("ollama.images", "Images are a list of texts in base64", ("refused",)),
     Rule("ollama.thinking", "Thinking is a text", ("refused",)),
     Rule("ollama.tool_calls", "`tool_calls` is a list of objects with a function", ("refused",)),

@@ -166,6 +166,9 @@ def _check_message(where: str, message: Mapping[str, Any]) -> list[Problem]:
         value = message.get(key)
         if value is not None and not isinstance(value, str):
             found.append(wrong_type(rule, f"{where}.{key}", value, "string"))
+    if not message.get("content") and message.get("parts"):
+        text = "a message of another API: its text is under `parts`, which this one doesn't read"
+        found.append(refusal("ollama.content", f"{where}.content", text, "discouraged"))
     found += _check_images(f"{where}.images", message.get("images"))
     return found + _check_calls(f"{where}.tool_calls", message.get("tool_calls"))
 

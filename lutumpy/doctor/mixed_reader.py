@@ -115,7 +115,8 @@ class MixedReader:
         pairing = frozenset([*self._calls, *self._results])
         self._pairing = pairing
         self._foreign_in_content = pairing - own.in_content
-        self._foreign_beside_content = frozenset(self._calls) | {_FRAMEWORK_CALL}
+        beside = self._message_calls.keys() - own.message_calls.keys()
+        self._foreign_beside_content = frozenset([*self._calls, *beside, _FRAMEWORK_CALL])
         # A call or a result that stands alone in the list is an entry there, as in Responses.
         self._foreign_entries = (entries | pairing) - own.entries
         self._id_keys = tuple(dict.fromkeys([known.result_id_key for known in self._known]))

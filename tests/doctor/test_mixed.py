@@ -868,3 +868,15 @@ def test_contents_under_the_key_of_gemini_are_read_once(api: Api, entry: Json) -
 def says(node: Json) -> bool:
     """Whether an object holds a text."""
     return isinstance(node.get("text", node.get("content")), str)
+
+
+def test_a_call_with_free_text_is_read_beside_one_that_ollama_knows() -> None:
+    custom = {"id": "b", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+    asked = {**calling("a"), "tool_calls": [function("a"), custom]}
+    kinds, after = mended("ollama_chat", [USER, asked, tool("a"), tool("b")])
+    assert kinds[0] == "convert_message"
+    assert [call["function"] for call in after[1]["tool_calls"]] == [
+        {"name": "weather", "arguments": {"city": "Oslo"}},
+        {"name": "shell", "arguments": {"input": "ls"}},
+    ]
+    assert after[2:] == [tool("a"), tool("b")]

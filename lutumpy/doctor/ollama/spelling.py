@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text
+from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text, type_of
 from lutumpy.doctor.spelling import FAILED, Json, ReadContent, Spelling
 from lutumpy.doctor.wording import NO_TEXT, as_object, as_text, text_arguments
 from lutumpy.rules.media import image_type, type_of_bytes
@@ -39,6 +39,19 @@ class OllamaSpelling(Spelling):
 
     def has_calls(self, message: Mapping[str, Any], role: str) -> bool:
         return role in self.result_roles or bool(_functions_in(message))
+
+    def has_foreign_calls(
+        self,
+        message: Mapping[str, Any],
+        role: str,
+        call_types: frozenset[str],
+        id_keys: Sequence[str],
+    ) -> bool:
+        # The API looks at no type: what has a function is its own, whatever type it has besides.
+        return any(
+            type_of(call) in call_types and not isinstance(call.get("function"), Mapping)
+            for call in items(message.get("tool_calls"))
+        )
 
     def read_result_message(
         self, message: Mapping[str, Any], call_id: Any, read_content: ReadContent

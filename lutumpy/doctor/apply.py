@@ -11,6 +11,7 @@ from lutumpy.doctor.json_patch import PatchError, apply_operations, resolve
 from lutumpy.doctor.repair import Operation, Repair
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
+from lutumpy.plain.sdk_bytes import with_bytes
 
 __all__ = ["apply_repairs"]
 
@@ -30,7 +31,8 @@ def apply_repairs(messages: Any, repairs: Iterable[Repair]) -> list[Any]:
         TranscriptError: a repair doesn't fit: it was proposed for other messages, or one that it
             builds on is missing. Nothing was changed.
     """
-    document = copied(plain_json(messages))
+    # Repairs were made for base64 texts in the place of bytes; the program gets bytes back.
+    document = copied(plain_json(messages, None))
     if not isinstance(document, list):
         raise TranscriptError("repairs are for a list of messages; nothing was changed")
     for number, repair in enumerate(repairs, 1):
@@ -50,7 +52,8 @@ def apply_repairs(messages: Any, repairs: Iterable[Repair]) -> list[Any]:
             ) from error
     if not isinstance(document, list):
         raise TranscriptError("a repair replaced the list of messages; nothing was changed")
-    return document
+    mended: list[Any] = with_bytes(document)
+    return mended
 
 
 def _refuse_twice(document: Any, operation: Operation) -> None:

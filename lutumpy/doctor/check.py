@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lutumpy.apis import Api, serving
 from lutumpy.errors import Problem
+from lutumpy.plain.sdk_bytes import MOST_LEVELS, SdkBytes
 from lutumpy.rules.encoding import encodable, encodable_at_once
 from lutumpy.rules.hosts import COMPATIBLE, host_name, is_compatible
 from lutumpy.rules.nesting import check_nesting
@@ -81,7 +82,7 @@ def check_messages(
     rules: ApiRules = serving(api, "rules")
     compatible = compatible or is_other_host(api, host)
     move = find_move(api, host, model, origin)
-    entries = plain_json(messages)
+    entries = plain_json(messages, rules.SHAPE.blob_keys)
     declared = plain_json(tools) if tools is not None else None
     if declared is not None and not isinstance(declared, list):
         declared = []
@@ -99,7 +100,8 @@ def check_messages(
         path = problem.path or path_of(problem.position, entries)
         problems.append(problem if problem.path else replace(problem, path=path))
     if before is not None:
-        problems += _check_before(rules, plain_json(before), entries, tools, system, model)
+        sent = plain_json(before, rules.SHAPE.blob_keys)
+        problems += _check_before(rules, sent, entries, tools, system, model)
     return problems
 
 
@@ -167,39 +169,53 @@ def find_move(
     )
 
 
-def plain_json(value: Any) -> Any:
+def plain_json(value: Any, blob_keys: frozenset[str] | None = frozenset()) -> Any:
     """`value` as JSON values: lists, dictionaries and scalars; itself where it is that already.
 
     Objects of the SDKs (pydantic models) are dumped as they were sent. Values that aren't JSON stay
     as they are, for the rules to report. A list is a new one.
+
+    Args:
+        value: Anything.
+        blob_keys: Keys under which bytes are `SdkBytes`; `None` for every key.
     """
     if isinstance(value, (list, tuple)):
         if encodable_at_once(value):
             return [entry if type(entry) is dict else _convert(entry, 0) for entry in value]
-        return [_plain_entry(entry) for entry in value]
+        return [_plain_entry(entry, blob_keys) for entry in value]
     # What `json` can write may still hold tuples: the rules take them as arrays.
     if isinstance(value, str) or encodable(value):
         return value
-    return _convert(value, 0)
+    return _convert(value, 0, blob_keys)
 
 
-def _plain_entry(entry: Any) -> Any:
+def _plain_entry(entry: Any, blob_keys: frozenset[str] | None) -> Any:
     if type(entry) is dict and encodable(entry):
         return entry
-    return _convert(entry, 0)
+    return _convert(entry, 0, blob_keys)
+
+
+_NO_KEYS: frozenset[str] = frozenset()
+
+# What a tool got and gave is its own, and JSON.
+_OF_TOOLS = ("input", "json")
 
 
 # Objects of the SDKs are near the top; deeper values are as the program made them.
-_MOST_LEVELS = 200
-
-
-def _convert(value: Any, depth: int) -> Any:
-    if value is None or isinstance(value, (str, int, float)) or depth > _MOST_LEVELS:
+def _convert(
+    value: Any, depth: int, blob_keys: frozenset[str] | None = _NO_KEYS, under: Any = None
+) -> Any:
+    if value is None or isinstance(value, (str, int, float)) or depth > MOST_LEVELS:
         return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return SdkBytes.of(value) if blob_keys is None or under in blob_keys else value
     if isinstance(value, Mapping):
-        return {key: _convert(inner, depth + 1) for key, inner in value.items()}
+        return {
+            key: _convert(inner, depth + 1, _NO_KEYS if key in _OF_TOOLS else blob_keys, key)
+            for key, inner in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_convert(inner, depth + 1) for inner in value]
+        return [_convert(inner, depth + 1, blob_keys, under) for inner in value]
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
         return value

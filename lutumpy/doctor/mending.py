@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -52,20 +53,32 @@ def expect_entry(editor: Editor, path: Path) -> None:
         editor.expect(path)
 
 
+_BASE64_KEYS = frozenset(
+    "bytes data images redactedContent thoughtSignature thought_signature".split()
+)
+"""Where the APIs have base64, and programs bytes that they hand to an SDK."""
+
+
 def replace_characters(editor: Editor, problem: Problem) -> None:
     """Replace what JSON can't hold by what it can."""
     value = editor.get(problem.path)
     if encodable(value):
         return
-    # The patch of an entry can't test what is there: JSON can't hold it.
-    if len(problem.path) == 1 or isinstance(problem.path[-1], int):
-        editor.set_entry(problem.path, json_values.clean(value))
-    else:
-        editor.put(problem.path, json_values.clean(value))
     reason = (
         "Half a surrogate pair, or a value that JSON doesn't know, breaks every request with it; "
         "it is replaced by U+FFFD, or by its text."
     )
+    names = [key for key in problem.path if isinstance(key, str)]
+    if isinstance(value, bytes) and names and names[-1] in _BASE64_KEYS:
+        written: Any = b64encode(value).decode("ascii")
+        reason = "JSON knows no bytes, and breaks every request with them; they become base64."
+    else:
+        written = json_values.clean(value)
+    # The patch of an entry can't test what is there: JSON can't hold it.
+    if len(problem.path) == 1 or isinstance(problem.path[-1], int):
+        editor.set_entry(problem.path, written)
+    else:
+        editor.put(problem.path, written)
     editor.done("replace_characters", problem, reason)
 
 

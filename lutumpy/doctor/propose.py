@@ -76,11 +76,11 @@ def propose_repairs(
         UnknownApiError: there is no such API.
         ValueError: `host`, or that of `origin`, is neither a known name nor an address.
     """
-    document = copied(plain_json(messages))
+    rules: ApiRules = serving(api, "rules")
+    document = copied(plain_json(messages, rules.SHAPE.blob_keys))
     outside = [*_entries_of(plain_json(tools)), *_entries_of(plain_json(system))]
     repairs = repairs_of(api)
     ties = repairs.ties() if repairs.ties is not None else None
-    rules: ApiRules = serving(api, "rules")
     # A wrong host is an error, whatever can be mended.
     elsewhere, move = compatible or is_other_host(api, host), find_move(api, host, model, origin)
     editor = Editor(

@@ -81,6 +81,8 @@ class RequestShape:
             the body does. With one, a body is a whole request without a model.
         other_system_keys: Further spellings of `system_key` that the API takes.
         text_is_message: Whether a text in place of the list of messages is one message of the user.
+        blob_keys: Keys in a message under which the vendor's SDK takes and gives bytes, and nothing
+            else; they are base64 texts on the wire.
         is_continued: Whether a request body goes on from messages that the server holds.
     """
 
@@ -96,6 +98,7 @@ class RequestShape:
     model_path: re.Pattern[str] | None = None
     other_system_keys: tuple[str, ...] = ()
     text_is_message: bool = False
+    blob_keys: frozenset[str] = frozenset()
     is_continued: Callable[[Mapping[str, Any]], bool] = holds_nothing
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 from typing import Any
 
 import pytest
 from composed import PNG
 
+from lutumpy import Transcript
+from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.doctor import apply_repairs, check_messages, propose_repairs
 from lutumpy.doctor.bedrock import messages
 from lutumpy.doctor.bedrock.spelling import ConverseSpelling
@@ -20,6 +23,7 @@ from lutumpy.doctor.writing import (
     mend_reasoning_first_of,
 )
 from lutumpy.errors import Problem
+from lutumpy.models import Api
 from lutumpy.rules.bedrock.catalogue import is_vendor_only
 from lutumpy.rules.bedrock.wire import WIRE
 
@@ -511,3 +515,68 @@ def test_a_block_whose_keys_are_all_null_goes(key: str) -> None:
 def test_a_block_keeps_the_one_key_that_is_not_null() -> None:
     history = [user({"text": "Weather?", "image": None, "toolUse": None})]
     assert propose_repairs(API, history) == []
+
+
+# ---------------------------------------------------- bytes, as SDKs take them
+
+PNG_SOURCE: Json = {"type": "base64", "media_type": "image/png"}
+SHOWN_BYTES: list[Any] = [
+    {"text": "Look."},
+    {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n"}}},
+]
+
+
+def test_bytes_of_boto3_are_no_problem_and_stay_bytes() -> None:
+    """In what no repair touches, and in what one moves; the messages go back to boto3."""
+    sealed = {"reasoningContent": {"redactedContent": b"\xff\x01"}}
+    history = [user(*SHOWN_BYTES), assistant(sealed, use("a")), user(result("a", SHOWN_BYTES[1]))]
+    assert check_messages("bedrock_converse", history) == []
+    assert propose_repairs("bedrock_converse", history, thorough=True) == []
+    assert apply_repairs(history, []) == history
+
+    repairs = propose_repairs("bedrock_converse", [user(*SHOWN_BYTES), *history])
+    assert repairs[0].kind == "move_content"
+    json.dumps([repair.patch for repair in repairs])
+    (asked, *rest) = apply_repairs([user(*SHOWN_BYTES), *history], repairs)
+    assert asked == user(*SHOWN_BYTES, *SHOWN_BYTES)
+    assert rest == history[1:]
+    ours = BedrockConverse.request(
+        Transcript.from_messages("bedrock_converse", history), blobs="bytes"
+    )
+    assert check_messages("bedrock_converse", ours["messages"], before=ours) == []
+
+
+def test_bytes_where_no_sdk_takes_them_are_refused() -> None:
+    for blocks in (
+        [{"text": b"x"}],
+        [{"toolUse": {"toolUseId": "a", "name": "f", "input": {"bytes": b"x"}}}],
+    ):
+        found = check_messages("bedrock_converse", [ASK, assistant(*blocks)])
+        assert found[0].rule == "converse.encoding"
+
+
+@pytest.mark.parametrize(
+    ("api", "message", "place"),
+    [
+        (
+            "gemini_generate_content",
+            {"parts": [{"inlineData": {"mimeType": "image/png", "data": b"\x89PNG"}}]},
+            ("parts", 0, "inlineData", "data"),
+        ),
+        ("ollama_chat", {"role": "user", "content": "", "images": [b"\x89PNG"]}, ("images", 0)),
+        (
+            "anthropic_messages",
+            user({"type": "image", "source": {**PNG_SOURCE, "data": b"\x89PNG"}}),
+            ("content", 0, "source", "data"),
+        ),
+    ],
+)
+def test_bytes_become_base64_where_an_api_has_that(
+    api: Api, message: Json, place: tuple[Any, ...]
+) -> None:
+    repairs = propose_repairs(api, [message])
+    assert [repair.kind for repair in repairs] == ["replace_characters"]
+    node: Any = apply_repairs([message], repairs)[0]
+    for key in place:
+        node = node[key]
+    assert node == "iVBORw=="

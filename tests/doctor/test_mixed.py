@@ -860,14 +860,10 @@ def test_contents_under_the_key_of_gemini_are_read_once(api: Api, entry: Json) -
     history = [USER, entry, MORE]
     after = apply_repairs(history, propose_repairs(api, history))
     read = AnthropicMessages.messages(Transcript.from_messages(api, after))
-    words = " ".join([node.get("text", node.get("content")) for node in walk(read) if says(node)])
+    texts = [node.get("text", node.get("content")) for node in walk(read)]
+    words = " ".join([text for text in texts if isinstance(text, str)])
     assert words.split() == ["x", "Go", "on.", "And", "now?"]
     assert propose_repairs(api, after) == []
-
-
-def says(node: Json) -> bool:
-    """Whether an object holds a text."""
-    return isinstance(node.get("text", node.get("content")), str)
 
 
 def test_a_call_with_free_text_is_read_beside_one_that_ollama_knows() -> None:

@@ -11,9 +11,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.rules.bedrock.blocks import BLOB_KEYS
+
 __all__ = ["with_base64", "with_bytes"]
 
-_BLOBS = frozenset({"bytes", "redactedContent"})
 _OWN = frozenset({"additionalModelRequestFields", "additionalModelResponseFields", "input", "json"})
 
 
@@ -40,7 +41,7 @@ def with_bytes(value: Any) -> Any:
         for key, inner in value.items():
             if key in _OWN:
                 converted[key] = inner
-            elif key in _BLOBS and isinstance(inner, str):
+            elif key in BLOB_KEYS and isinstance(inner, str):
                 converted[key] = _from_base64(inner)
             else:
                 converted[key] = with_bytes(inner)

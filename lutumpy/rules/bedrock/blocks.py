@@ -45,7 +45,15 @@ from lutumpy.rules.bedrock.shapes import refusal
 from lutumpy.rules.problem import Certainty, Problem, about, is_array, items
 from lutumpy.rules.problem import text as text_of
 
-__all__ = ["BLOCK_KEYS", "CACHE_POINT", "KEYS_OF", "RESULT_KEYS", "check_block", "check_system"]
+__all__ = [
+    "BLOB_KEYS",
+    "BLOCK_KEYS",
+    "CACHE_POINT",
+    "KEYS_OF",
+    "RESULT_KEYS",
+    "check_block",
+    "check_system",
+]
 
 _KEYS = "converse.block_keys"
 
@@ -229,6 +237,8 @@ _SYSTEM = array(
 
 BLOCK_KEYS = tuple(_MEMBERS)
 """The keys of which a block has one."""
+BLOB_KEYS = frozenset({"bytes", "redactedContent"})
+"""Keys of bytes: base64 on the wire, themselves in what boto3 takes and gives."""
 RESULT_KEYS = tuple(_RESULT_MEMBERS)
 """The keys of which a part of a result has one."""
 KEYS_OF: Mapping[str, frozenset[str]] = {

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.errors import Problem
+from lutumpy.rules.bedrock.blocks import BLOB_KEYS
 from lutumpy.rules.bedrock.messages import PARAMETERS, WHERE, check_messages, check_request
 from lutumpy.rules.bedrock.parts import check_part
 from lutumpy.rules.bedrock.tool_settings import TOOL_SETTINGS
@@ -56,6 +57,7 @@ SHAPE = RequestShape(
     turn_form="list",
     call_id_key="toolUse.toolUseId",
     model_path=re.compile(r"/model/([^/]+)/converse(?:-stream)?(?:\?|\Z)"),
+    blob_keys=BLOB_KEYS,
 )
 # What other APIs with `messages` don't have: their contents are texts, or parts with a `type`.
 SIGNS = Signs(

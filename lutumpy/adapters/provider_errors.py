@@ -9,7 +9,7 @@ from __future__ import annotations
 import email.utils
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from lutumpy.adapters.sdk_unsent import (
@@ -28,6 +28,7 @@ __all__ = [
     "is_connection_error",
     "is_passing_status",
     "is_sdk_error",
+    "is_unreadable",
     "retry_after",
     "shorten_text",
 ]
@@ -140,6 +141,25 @@ def is_sdk_error(error: Exception) -> bool:
 def is_connection_error(error: BaseException) -> bool:
     """Whether an error says that no answer came: no connection, or none in time."""
     return any(kind.__name__ in _CONNECTION_ERRORS for kind in type(error).__mro__)
+
+
+def is_unreadable(error: Exception, packages: Collection[str]) -> bool:
+    """Whether what was raised while events were read says that an SDK can't read one of them.
+
+    The SDKs expect the shapes that their provider documents. What a proxy or another host sends
+    may be refused in any words, or be a `TypeError` of the SDK's own code.
+
+    Args:
+        error: What was raised.
+        packages: Those of the SDK. What other code raises is a bug, or something of the caller's.
+    """
+    if isinstance(error, (ValueError, RecursionError)):
+        return True
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] in packages
 
 
 def is_passing_status(status: int) -> bool:

@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.gemini.decode import API
-from lutumpy.adapters.provider_errors import adapter_error, error_body, is_sdk_error, shorten_text
+from lutumpy.adapters.provider_errors import (
+    adapter_error,
+    error_body,
+    is_sdk_error,
+    is_unreadable,
+    shorten_text,
+)
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
 
-__all__ = ["missing_sdk", "response_error", "sdk_error"]
+__all__ = ["is_unread", "missing_sdk", "response_error", "sdk_error", "unread_chunk"]
 
 _PACKAGES = frozenset({"aiohttp", "google", "requests", "urllib3"})
+_SDK = frozenset({"google"})
 _CONNECTION = frozenset(
     {"ClientConnectionError", "ConnectionError", "ServerTimeoutError", "TransportError", "Timeout"}
 )
@@ -48,6 +55,24 @@ def missing_sdk(error: ImportError) -> AdapterError:
         'python -m pip install ".[gemini]" (in a clone)',
         provider=API,
         sent=False,
+    )
+
+
+def is_unread(error: Exception) -> bool:
+    """Whether google-genai says of a chunk that it isn't JSON."""
+    return type(error).__name__ == "UnknownApiResponseError"
+
+
+def unread_chunk(error: Exception) -> AdapterError | None:
+    """What google-genai raised as it read a chunk of a stream that it can't read; `None` for a bug,
+    or something of the caller's.
+    """
+    if not is_unreadable(error, _SDK):
+        return None
+    return AdapterError(
+        f"{API}: the stream holds a chunk that can't be read: {shorten_text(safe_str(error))}",
+        provider=API,
+        retryable=True,
     )
 
 

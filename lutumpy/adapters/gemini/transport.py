@@ -27,8 +27,7 @@ from typing import Any
 
 from lutumpy.adapters.gemini.begun_stream import BegunStream, BegunStreamSync, lower_headers
 from lutumpy.adapters.gemini.decode import API
-from lutumpy.adapters.gemini.errors import missing_sdk, sdk_error
-from lutumpy.adapters.provider_errors import shorten_text
+from lutumpy.adapters.gemini.errors import is_unread, missing_sdk, sdk_error, unread_chunk
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnClients, OwnSyncClient
@@ -293,15 +292,10 @@ def _read_count(reply: Any) -> int:
 
 
 def _stream_error(error: Exception, reading: bool) -> AdapterError | None:
-    found = missing_sdk(error) if isinstance(error, ImportError) else sdk_error(error)
-    if found is None and reading and isinstance(error, (ValueError, RecursionError)):
-        # From the SDK's own reading of a chunk.
-        return AdapterError(
-            f"{API}: the stream holds a chunk that can't be read: {shorten_text(str(error))}",
-            provider=API,
-            retryable=True,
-        )
-    return found
+    if isinstance(error, ImportError):
+        return missing_sdk(error)
+    found = None if is_unread(error) else sdk_error(error)
+    return unread_chunk(error) if found is None and reading else found
 
 
 def _raise_first_chunk(error: Exception) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from google import genai
+from google.genai import types
 
 from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -219,6 +223,44 @@ def test_bugs_pass_and_unreadable_chunks_are_told() -> None:
     )
     with pytest.raises(AdapterError, match="can't be read"), stream:
         pytest.fail("it was entered")
+
+
+FIRST = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    ["5", '{"error":"busy"}', '{"error":[1]}', '{"error":{"message":"over"}}',
+     '{"candidates":[{"finishReason":5}]}', "{oops"],
+)  # fmt: skip
+def test_a_chunk_on_which_the_sdk_fails_is_told_with_what_had_come(chunk: str) -> None:
+    """What a proxy says has another shape than the API's; the SDK raises a `TypeError` for it."""
+    content = f"data: {json.dumps(FIRST)}\n\ndata: {chunk}\n\n".encode()
+
+    def answer(request: Any) -> Any:
+        return httpx2.Response(200, content=content, headers={"content-type": "text/event-stream"})
+
+    arguments = {"transport": httpx2.MockTransport(answer)}
+    options = types.HttpOptions(client_args=arguments, async_client_args=arguments)
+    session = Session(asked())
+
+    def stream_sync(llm: Gemini) -> None:
+        with session.text_turn(llm).stream_sync() as events:
+            events.collect()
+
+    async def stream(llm: Gemini) -> None:
+        async with session.text_turn(llm).stream() as events:
+            await events.collect()
+
+    with genai.Client(api_key="k", http_options=options) as client:
+        llm = Gemini(MODEL, client)
+        for ask in (stream_sync, lambda llm: asyncio.run(stream(llm))):
+            with pytest.raises(AdapterError, match="can't be read") as raised:
+                ask(llm)
+            assert raised.value.retryable
+            assert raised.value.partial is not None
+            assert raised.value.partial.text == "Hi"
+    assert len(session.unsettled) == 2  # rule U1
 
 
 def test_errors_of_the_stack_are_known_by_their_packages() -> None:

@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
-from lutumpy.adapters.provider_errors import adapter_error, shorten_text
+from lutumpy.adapters.provider_errors import adapter_error, is_unreadable, shorten_text
 from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
 
-__all__ = ["OPERATIONS", "event_error", "missing_sdk", "sdk_error"]
+__all__ = [
+    "OPERATIONS",
+    "broken_reply",
+    "event_error",
+    "missing_sdk",
+    "sdk_error",
+    "unread_error",
+    "unread_event",
+]
 
 _STATUS: Mapping[str, int] = {
     "ValidationException": 400,
@@ -44,7 +52,7 @@ _CONNECTION = frozenset(
     "ParserError ProtocolError".split()
 )
 
-
+_PACKAGES = frozenset({"aiobotocore", "botocore"})
 _NOT_CONNECTED = frozenset(
     {"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError"}
 )
@@ -78,6 +86,23 @@ class _Answered(Exception):
         self.response: Any = _Response(meta.get("HTTPHeaders") or {})
 
 
+class _Unread(Exception):
+    """An error with a body that botocore can't read, with what botocore's own errors have."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(body.decode("utf-8", "replace").strip())
+        # As botocore has it where the service names no kind.
+        kind = headers.get("x-amzn-errortype", "").partition(":")[0] or str(status)
+        self.response: Any = {
+            "Error": {"Code": kind},
+            "ResponseMetadata": {
+                "HTTPStatusCode": status,
+                "HTTPHeaders": headers,
+                "RequestId": headers.get("x-amzn-requestid"),
+            },
+        }
+
+
 class _Response:
     def __init__(self, headers: Mapping[str, str]) -> None:
         self.headers = headers
@@ -109,6 +134,40 @@ def event_error(name: str, event: Mapping[str, Any]) -> AdapterError | None:
     )
 
 
+def unread_error(status: int, headers: Mapping[str, str], body: bytes) -> AdapterError:
+    """An answer with the status of an error whose body botocore can't read, as a proxy's may be."""
+    return _answered_error(_Answered(_Unread(status, headers, body)))
+
+
+def unread_event(error: Exception) -> AdapterError | None:
+    """What botocore raised as it read an event of a stream that it can't read; `None` for a bug,
+    or something of the caller's.
+    """
+    if not is_unreadable(error, _PACKAGES):
+        return None
+    return AdapterError(
+        f"{API}: the stream holds an event that can't be read: {shorten_text(safe_str(error))}",
+        provider=API,
+        retryable=True,
+    )
+
+
+def broken_reply(received: int, length: int, request_id: str | None) -> AdapterError:
+    """The connection was lost in the middle of a whole answer; botocore doesn't look for it."""
+    return AdapterError(
+        f"{API}: the connection was lost in the answer, after {received} of its {length} bytes",
+        provider=API,
+        retryable=True,
+        request_id=request_id,
+    )
+
+
+def _answered_error(answered: _Answered) -> AdapterError:
+    found = adapter_error(answered, API)
+    found.retryable = found.retryable or answered.kind in _PASSING
+    return found
+
+
 def sdk_error(error: Exception) -> AdapterError | None:
     """What was raised by botocore, or under it, in this library's words; to be raised `from` the
     original. `None` for a bug, or something of the caller's.
@@ -116,9 +175,7 @@ def sdk_error(error: Exception) -> AdapterError | None:
     names = {kind.__name__ for kind in type(error).__mro__}
     packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if "ClientError" in names and "botocore" in packages:
-        answered = _Answered(error)
-        found = adapter_error(answered, API)
-        found.retryable = found.retryable or answered.kind in _PASSING
+        found = _answered_error(_Answered(error))
         # Credentials may have to be asked for first, and that is another operation.
         operation = getattr(error, "operation_name", None)
         found.sent = not isinstance(operation, str) or operation in OPERATIONS

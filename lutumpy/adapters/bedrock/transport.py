@@ -11,6 +11,11 @@ came (`before-parse`), so that an older service model neither refuses nor loses 
 # for each client, and find their request in a context variable: boto3 calls them in the thread of
 # the request, aiobotocore in its task. Requests of the user's own have none there, and pass.
 #
+# What botocore makes of an answer isn't needed, and it raises for one that isn't as its service
+# model has it, in any words: `AttributeError` for a number in the place of an object. Where it
+# fails between `before-parse` and `response-received`, the answer is read here all the same, or
+# told with its status (`_Request.is_unread`).
+#
 # boto3 has no async client. With one of aiobotocore requests are awaited; with one of boto3 they
 # run in threads.
 
@@ -21,7 +26,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from lutumpy.adapters.bedrock.errors import OPERATIONS, missing_sdk, sdk_error
+from lutumpy.adapters.bedrock.errors import (
+    OPERATIONS,
+    broken_reply,
+    missing_sdk,
+    sdk_error,
+    unread_error,
+    unread_event,
+)
 from lutumpy.adapters.replies import SdkReply
 from lutumpy.adapters.request_headers import NO_HEADERS, Headers, join_headers
 from lutumpy.adapters.sdk_clients import OwnSyncClient
@@ -46,14 +58,20 @@ class _Request:
         body: What is sent.
         headers: Further headers.
         raw: The answer as it came.
+        status: The HTTP status that it came with.
+        raw_headers: The headers that it came with.
+        is_unread: Whether the SDK has begun to read the answer, and didn't come to its end.
     """
 
-    __slots__ = ("body", "headers", "raw")
+    __slots__ = ("body", "headers", "is_unread", "raw", "raw_headers", "status")
 
     def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
         self.body = body
         self.headers = headers
         self.raw: bytes | None = None
+        self.status = 0
+        self.raw_headers: Mapping[str, str] = {}
+        self.is_unread = False
 
 
 _CURRENT: ContextVar[_Request | None] = ContextVar("lutumpy_bedrock_request", default=None)
@@ -71,6 +89,15 @@ def _keep_answer(response_dict: Mapping[str, Any], **_: Any) -> None:
     body = response_dict.get("body")
     if request is not None and isinstance(body, bytes):
         request.raw = body
+        request.status = response_dict["status_code"]
+        request.raw_headers = response_dict["headers"]
+        request.is_unread = True
+
+
+def _note_read(**_: Any) -> None:
+    request = _CURRENT.get()
+    if request is not None:
+        request.is_unread = False
 
 
 class BotoTransport:
@@ -111,7 +138,7 @@ class BotoTransport:
             AdapterError: the request failed after the SDK's own retries, or no client can be made.
         """
         if self._client is None or not _is_async(self._client):
-            sent: SdkReply = await _in_thread(lambda: self.send_sync(body))
+            sent: SdkReply = await _in_thread(lambda: self.send_sync(body, headers))
             return sent
         model, request = self._prepare(body, headers)
         token = _CURRENT.set(request)
@@ -119,8 +146,7 @@ class BotoTransport:
             reply = await _ready(self._client).converse(**_arguments(model))
             return _read_reply(reply, request)
         except Exception as error:
-            _raise_in_our_words(error)
-            raise
+            return _read_unread(error, request)
         finally:
             _CURRENT.reset(token)
 
@@ -137,8 +163,7 @@ class BotoTransport:
         try:
             return _read_reply(client.converse(**_arguments(model)), request)
         except Exception as error:
-            _raise_in_our_words(error)
-            raise
+            return _read_unread(error, request)
         finally:
             _CURRENT.reset(token)
 
@@ -182,6 +207,9 @@ class BotoTransport:
             token = _CURRENT.set(request)
             try:
                 return _Opened(await _ready(self._client).converse_stream(**_arguments(model)))
+            except Exception as error:
+                _raise_unread(error, request)
+                raise
             finally:
                 _CURRENT.reset(token)
 
@@ -199,6 +227,9 @@ class BotoTransport:
         token = _CURRENT.set(request)
         try:
             return _Opened(client.converse_stream(**_arguments(model)))
+        except Exception as error:
+            _raise_unread(error, request)
+            raise
         finally:
             _CURRENT.reset(token)
 
@@ -300,6 +331,7 @@ def _ready(client: Any) -> Any:
             key = f"{_HANDLER}.{name}"
             meta.events.register(f"before-call.{place}", _put_body, unique_id=f"{key}.body")
             meta.events.register(f"before-parse.{place}", _keep_answer, unique_id=f"{key}.raw")
+            meta.events.register(f"response-received.{place}", _note_read, unique_id=f"{key}.read")
     return client
 
 
@@ -342,11 +374,36 @@ def _is_async(client: Any) -> bool:
 def _read_reply(reply: Any, request: _Request) -> SdkReply:
     _note_retries(reply)
     if request.raw is not None:
-        return SdkReply(request.raw, _request_id(reply))
+        return _read_raw(request.raw, request, _request_id(reply))
     # A client of the user's own, as in tests, may give a ready answer.
     from lutumpy.adapters.bedrock.blobs import with_base64
 
     return SdkReply(json_values.encode(with_base64(reply)), _request_id(reply))
+
+
+def _read_raw(raw: bytes, request: _Request, request_id: str | None) -> SdkReply:
+    """An answer as it came. The SDK takes one that was cut short for a whole one."""
+    length = request.raw_headers.get("content-length", "")
+    if length.isdecimal() and len(raw) < int(length):
+        raise broken_reply(len(raw), int(length), request_id)
+    return SdkReply(raw, request_id)
+
+
+def _read_unread(error: Exception, request: _Request) -> SdkReply:
+    """The answer on which the SDK failed. If it failed on none, `error` is raised, in our words
+    where it is the SDK's.
+    """
+    if request.is_unread and request.raw is not None and request.status < 300:
+        return _read_raw(request.raw, request, request.raw_headers.get("x-amzn-requestid"))
+    _raise_unread(error, request)
+    _raise_in_our_words(error)
+    raise error
+
+
+def _raise_unread(error: Exception, request: _Request) -> None:
+    """Raise the provider's error on which the SDK failed, in our words; anything else passes."""
+    if request.is_unread and request.raw is not None and request.status >= 300:
+        raise unread_error(request.status, request.raw_headers, request.raw) from error
 
 
 def _note_retries(answer: Any) -> None:
@@ -366,7 +423,8 @@ def _request_id(reply: Any) -> str | None:
 def _read_error(error: Exception, reading: bool) -> AdapterError | None:
     if not reading:
         _note_retries(getattr(error, "response", None))
-    return sdk_error(error)
+    found = sdk_error(error)
+    return unread_event(error) if found is None and reading else found
 
 
 def _raise_in_our_words(error: Exception) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
 from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
@@ -19,6 +20,8 @@ from lutumpy.adapters.bedrock.errors import sdk_error
 from lutumpy.errors import AdapterError
 from lutumpy.models import TurnOptions
 from lutumpy.testing import Call, Failure, Reply, WireServer, serve
+from lutumpy.testing.event_frames import write_frame
+from lutumpy.testing.render_bedrock_frames import write_event_frame
 
 NOVA = "amazon.nova-micro-v1:0"
 REPLY = Reply("I look.", calls=[Call("weather", {"city": "Oslo"})], reasoning="Hm.", usage=(11, 7))
@@ -87,7 +90,7 @@ ANSWER = {
     "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
     "ResponseMetadata": {"RequestId": "r1"},
 }
-EVENTS = [
+EVENTS: list[dict[str, Any]] = [
     {"messageStart": {"role": "assistant"}},
     {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}},
     {"contentBlockStop": {"contentBlockIndex": 0}},
@@ -124,6 +127,16 @@ async def test_a_client_made_here_sends_headers_and_is_closed(server: WireServer
     with llm:
         assert llm.respond_sync(asked(), None, OPTIONS).text == "I look."
     assert {request.headers.get("x-a") for request in server.requests} == {"b"}
+
+
+async def test_headers_of_one_request_are_sent_each_way(
+    server: WireServer, llm: BedrockConverse
+) -> None:
+    server.play(REPLY, REPLY)
+    body = json.dumps({"model": NOVA, "messages": [{"role": "user", "content": [{"text": "Hi"}]}]})
+    llm._transport.send_sync(body.encode(), {"X-One": "1"})
+    await llm._transport.send(body.encode(), {"X-One": "1"})
+    assert [request.headers.get("x-one") for request in server.requests] == ["1", "1"]
 
 
 @pytest.mark.usefixtures("keys")
@@ -338,6 +351,144 @@ def test_errors_of_the_stack_are_known_by_their_packages() -> None:
     assert (told.status, told.code, told.retryable) == (429, "ModelNotReadyException", True)
     error.response = None  # type: ignore[attr-defined]
     assert sdk_error(error) is not None
+
+
+# --- answers that botocore can't read -------------------------------------------------------------
+
+
+class Body:
+    """The body of an HTTP response, as urllib3 has it."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.content
+
+    def close(self) -> None:
+        pass
+
+
+def answer_with(
+    llm: BedrockConverse, status: int, content: bytes, headers: dict[str, str] | None = None
+) -> None:
+    """Let the client of `llm` be answered so, whatever it asks."""
+
+    def answer(request: Any, **_: Any) -> Any:
+        return AWSResponse(request.url, status, headers or {}, Body(content))
+
+    events = llm._transport.client().meta.events
+    events.unregister("before-send.bedrock-runtime", unique_id="answer")
+    events.register("before-send.bedrock-runtime", answer, unique_id="answer")
+
+
+def ways_to_fail(session: Session, llm: BedrockConverse) -> Iterator[AdapterError]:
+    """What is raised whole and streamed, with and without a loop; nothing came into the session."""
+
+    async def stream() -> None:
+        async with session.text_turn(llm).stream() as events:
+            await events.collect()
+
+    def stream_sync() -> None:
+        with session.text_turn(llm).stream_sync() as events:
+            events.collect()
+
+    for ask in (
+        session.text_turn(llm).collect_sync,
+        lambda: asyncio.run(session.text_turn(llm).collect()),
+        stream_sync,
+        lambda: asyncio.run(stream()),
+    ):
+        with pytest.raises(AdapterError) as raised:
+            ask()
+        yield raised.value
+    assert len(session.transcript) == 1
+
+
+def test_an_error_that_botocore_cannot_read_is_told_with_its_status(llm: BedrockConverse) -> None:
+    """What a proxy says is no object of the service; rule U1 goes by the status."""
+    for status, listed in ((429, 0), (500, 4)):
+        for content in (b"null", b"[]", b'"busy"', b"5", b"\xff\xfe", b"[" * 100_000):
+            session = Session(asked())
+            answer_with(llm, status, content, {"x-amzn-requestid": "r1", "retry-after": "3"})
+            for error in ways_to_fail(session, llm):
+                assert (error.status, error.retryable, error.code) == (status, True, str(status))
+                assert (error.request_id, error.retry_after) == ("r1", 3)
+                assert content[:4].decode("utf-8", "replace") in str(error)
+            assert len(session.unsettled) == listed, (status, content)
+    answer_with(llm, 400, b"null", {"x-amzn-errortype": "ModelNotReadyException:http://x"})
+    error = next(ways_to_fail(Session(asked()), llm))
+    assert (error.code, error.retryable) == ("ModelNotReadyException", True)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"usage": [1]},
+        {"metrics": [1]},
+        {"metrics": {"latencyMs": "soon"}},
+        {"trace": "none"},
+        {"output": {"message": {"role": "assistant", "content": [{}, {"text": "Hi"}]}}},
+    ],
+    ids=lambda changed: json.dumps(changed)[:30],
+)
+async def test_an_answer_on_which_botocore_fails_is_read_all_the_same(
+    changed: dict[str, Any], llm: BedrockConverse
+) -> None:
+    answer_with(llm, 200, json.dumps({**ANSWER, **changed}).encode(), {"x-amzn-requestid": "r1"})
+    for turn in (
+        llm.respond_sync(asked(), None, OPTIONS),
+        await llm.respond(asked(), None, OPTIONS),
+    ):
+        assert (turn.text, turn.finish_reason, turn.request_id) == ("Hi", "stop", "r1")
+
+
+async def test_what_is_no_answer_is_told_where_botocore_fails(llm: BedrockConverse) -> None:
+    for content in (b"null", b"[]", b"5", b"\xff", b"[" * 100_000):
+        answer_with(llm, 200, content)
+        session = Session(asked())
+        with pytest.raises(AdapterError, match=r"not a JSON object|not JSON"):
+            session.text_turn(llm).collect_sync()
+        with pytest.raises(AdapterError, match=r"not a JSON object|not JSON"):
+            await session.text_turn(llm).collect()
+        assert len(session.unsettled) == 2
+
+
+def test_a_connection_that_is_lost_in_a_whole_answer_may_come_back(llm: BedrockConverse) -> None:
+    """botocore compares no lengths: what had come was taken for an answer that is no JSON."""
+    content = json.dumps(ANSWER).encode()
+    for cut in (b"", content[:-1]):
+        answer_with(llm, 200, cut, {"content-length": str(len(content))})
+        with pytest.raises(AdapterError, match=f"{len(cut)} of its {len(content)}") as raised:
+            llm.respond_sync(asked(), None, OPTIONS)
+        assert raised.value.retryable
+    answer_with(llm, 200, content, {"content-length": str(len(content))})
+    assert llm.respond_sync(asked(), None, OPTIONS).text == "Hi"
+
+
+def test_an_event_that_botocore_cannot_read_is_told_with_what_had_come(
+    llm: BedrockConverse,
+) -> None:
+    begun = b"".join(write_event_frame(*next(iter(event.items()))) for event in EVENTS[:2])
+    names = {":event-type": "contentBlockDelta", ":message-type": "event"}
+    for content in (b"null", b"5", b"[1]", b"\xff\xfe", b"[" * 100_000, b'{"delta":"x"}'):
+        answer_with(llm, 200, begun + write_frame(names, content))
+        *_, error, in_loop = ways_to_fail(Session(asked()), llm)
+        for found in (error, in_loop):
+            assert "an event that can't be read" in str(found)
+            assert found.retryable
+            assert found.partial is not None
+            assert found.partial.text == "Hi"
+
+
+def test_what_a_handler_of_the_users_raises_passes(llm: BedrockConverse) -> None:
+    def fail(**_: Any) -> None:
+        raise AttributeError("mine")
+
+    answer_with(llm, 200, json.dumps(ANSWER).encode())
+    llm._transport.client().meta.events.register("after-call.bedrock-runtime", fail)
+    with pytest.raises(AttributeError, match="mine"):
+        llm.respond_sync(asked(), None, OPTIONS)
 
 
 @tool_fn

@@ -39,6 +39,7 @@ _RESULT_OR_TASK: TypeAdapter[CallToolResult | InputRequiredResult | TaskResult] 
     CallToolResult | InputRequiredResult | TaskResult
 )
 _KNOWN = ("complete", "input_required", None)
+_NOT_CALLED = "Connection closed: the server is gone, and this tool was not called."
 # Errors by which a server, or the SDK before it, says that nothing was run.
 _NOT_RUN = frozenset({-32601, -32602, -32020, -32021, -32022, -32042})
 
@@ -135,7 +136,10 @@ class CallSender:
                     raise McpConnectionError(old + error.message) from error
                 raise
             raise ToolError(cut(old + error.message, self._limits.max_chars)) from error
-        except McpConnectionLost as error:
+        except McpConnectionError as error:
+            # Without a connection nothing was run, unless the call had legs before (rule LR27).
+            if beside is None and not isinstance(error, McpConnectionLost):
+                raise ToolError(_NOT_CALLED) from error
             if effect == "once":
                 raise
             raise ToolError("Connection closed: the server went away during the call.") from error

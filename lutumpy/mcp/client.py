@@ -38,7 +38,6 @@ from lutumpy import (
     DynamicTool,
     OpenCall,
     ToolCall,
-    ToolError,
     ToolMetadata,
     ToolResult,
     Toolset,
@@ -232,9 +231,7 @@ class McpTools(Materials):
         Raises:
             McpConnectionError: None is open.
         """
-        if self._connection is None:
-            raise McpConnectionError(f"{self.name} isn't connected: `async with McpTools(...)`")
-        return self._connection.client
+        return self._require_connection().client
 
     @property
     def address(self) -> str | None:
@@ -445,9 +442,7 @@ class McpTools(Materials):
         ticket: CallTicket | None = None,
     ) -> DynamicOutput:
         """Run a tool of the server (rules MCP4 to MCP6)."""
-        connection = self._connection
-        if connection is None or connection.state != "open":
-            raise ToolError("Connection closed: the server is gone, and this tool was not called.")
+        connection = self._require_connection()
         result = await self._sender.call(connection, name, effect, arguments, call, ticket)
         if self._on_answer is not None:
             done = self._on_answer(call, result)
@@ -456,10 +451,12 @@ class McpTools(Materials):
         return read_result(result, self._limits)
 
     async def _ask(self, request: Callable[[Client], Any]) -> Any:
-        connection = self._connection
-        if connection is None:
+        return await self._require_connection().send(request)
+
+    def _require_connection(self) -> Connection:
+        if self._connection is None:
             raise McpConnectionError(f"{self.name} isn't connected: `async with McpTools(...)`")
-        return await connection.send(request)
+        return self._connection
 
     def __repr__(self) -> str:
         if self._listing is None:

@@ -13,6 +13,11 @@
 #     and awaits the SDK inside of it        when the client fails, in whatever way, it notes why,
 #                                            cancels the scope of every call, and ends
 #
+# A third way is quiet. A server of the older protocol that was started anew, or that ends sessions
+# which nobody uses, refuses whatever comes in the old one, and the SDK goes on sending. It refuses
+# a ping in the same words then, which tells it from a server that refuses a single call. Nothing of
+# what was refused so has been run.
+#
 # A call whose scope was cancelled so is a call of unknown outcome, and not a cancelled one: the
 # task that made it goes on. Calls run in their callers' tasks, so that a cancelled caller cancels
 # the SDK's request, which tells the server, and so that the SDK's spans are children of the
@@ -21,7 +26,8 @@
 #   state      means                                        leaves it
 #   ---------  -------------------------------------------  -------------------------------------
 #   new        nothing was tried                            `hold`
-#   open       calls are sent                               the client fails, or `close`
+#   open       calls are sent                               the client fails, the server knows the
+#                                                           session no more, or `close`
 #   closed     calls are refused without being sent         never: `refresh` makes a new connection
 #
 # The stream that the SDK reads from is watched (`_Watched`), so that the end of a pipe is noticed
@@ -48,7 +54,11 @@ MakeClient: TypeAlias = "Callable[[Callable[[Any], Any], Callable[[], None]], Cl
 """Makes a client; takes its message handler, and what is called when its stream has ended."""
 
 _CONNECTION_CLOSED = -32000
+# By these, servers refuse a session that they don't know: those of this SDK, those of TypeScript's.
+_REFUSES_SESSION = (-32600, -32001)
 _LOST = "Connection closed while the call was running"
+_FORGOTTEN = "Connection closed: the server knows the session no more"
+_PING_SECONDS = 5.0
 _CLOSING_SECONDS = 5.0  # for taking leave of a server, before the connection is cut
 _LISTEN_AGAIN = (1.0, 60.0)  # seconds before the stream of changes is opened again: first, most
 
@@ -112,7 +122,8 @@ class Connection:
         """What awaiting `request(client)` gives.
 
         Raises:
-            McpConnectionError: The connection is closed, so nothing was sent.
+            McpConnectionError: The connection is closed, or the server knows the session no more:
+                nothing was run.
             McpConnectionLost: It ended meanwhile.
             MCPError: The server refused the request.
         """
@@ -122,10 +133,13 @@ class Connection:
             try:
                 return await request(client)
             except MCPError as error:
-                if error.code != _CONNECTION_CLOSED:
-                    raise
-                self._lose()
-                raise McpConnectionLost(_LOST) from error
+                if error.code == _CONNECTION_CLOSED:
+                    self._lose()
+                    raise McpConnectionLost(_LOST) from error
+                if error.code in _REFUSES_SESSION and await _is_forgotten(client, error):
+                    self._lose()
+                    raise McpConnectionError(_FORGOTTEN) from error
+                raise
             finally:
                 self._calls.discard(scope)
         raise McpConnectionLost(_LOST) from self.cause
@@ -154,7 +168,7 @@ class Connection:
         """Wait to be told to stop; meanwhile listen, where the newer protocol has a stream."""
         async with anyio.create_task_group() as group:
             tools = client.server_capabilities.tools
-            if _has_listening(client) and tools is not None and tools.list_changed:
+            if _is_newer(client) and tools is not None and tools.list_changed:
                 group.start_soon(self._listen, client)
             await self._stop.wait()
             group.cancel_scope.cancel()
@@ -175,10 +189,23 @@ class Connection:
             self._on_change()
 
 
-def _has_listening(client: Client) -> bool:
+def _is_newer(client: Client) -> bool:
+    """Whether the protocol is one that has no sessions, and a stream of changes to listen to."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
     return client.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+async def _is_forgotten(client: Client, refusal: MCPError) -> bool:
+    """Whether a refusal is one of the session: then a ping is refused in the same words."""
+    if _is_newer(client):
+        return False
+    with anyio.move_on_after(_PING_SECONDS):
+        try:
+            await client.session.send_ping()
+        except MCPError as error:
+            return (error.code, error.message) == (refusal.code, refusal.message)
+    return False
 
 
 def _refuses_listening(error: Exception) -> bool:

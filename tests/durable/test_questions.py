@@ -484,6 +484,25 @@ def test_a_refused_state_is_of_unknown_outcome_and_not_begun_anew_LR28() -> None
     anyio.run(scenario)
 
 
+@pytest.mark.parametrize(("call", "is_open"), [(BOOK, True), (LOOK, False)])
+def test_a_server_that_is_gone_when_the_answer_comes_has_run_until_it_asked_LR27(
+    call: Call, is_open: bool
+) -> None:
+    async def scenario() -> None:
+        store, server = await new_store(), Asking(asks(who=form()))
+        async with server.tools() as source:
+            loop = loop_of(store, source, call)
+            await loop.run(SCOPE)
+            await loop.answer(SCOPE, call.id, {"who": ADA}, by="ann")
+        assert isinstance(await loop.run(SCOPE), Answered)
+        assert len(server.sent) == 1
+        assert bool(await store.unresolved(SCOPE)) is is_open
+        (result,) = results(await store.session(SCOPE))
+        assert "not called" not in str(result.content)
+
+    anyio.run(scenario)
+
+
 def test_what_the_clients_own_callbacks_answer_is_sent_with_the_rest_LR22() -> None:
     async def roots(context: Any) -> Any:
         return ListRootsResult(roots=[])

@@ -10,7 +10,9 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import StdioServerParameters
+from mcp import MCPError, StdioServerParameters
+from mcp.server import Server
+from mcp.types import EmptyResult, ListToolsResult
 from mcp_toolkit import (
     SECONDS,
     FakeServer,
@@ -105,6 +107,47 @@ async def test_killed_between_calls_one_call_fails_and_refresh_connects_again_MC
             assert await source.refresh() is source.toolset
             assert source.connected
             assert (await run_call(source, "pid")).outcome == "ok"
+
+
+async def test_a_server_that_knows_the_session_no_more_is_gone_and_ran_nothing_MCP5() -> None:
+    port = free_port()
+    with ExitStack() as first, ExitStack() as again:
+        server = first.enter_context(start("http", port))
+        async with McpTools(server, client_options={"mode": "legacy"}) as source:
+            first.close()
+            again.enter_context(start("http", port))
+            assert source.connected  # nobody notices before a call
+            for _ in range(2):
+                after = await run_call(source, "pid")
+                assert (after.content, after.outcome) == (CLOSED, "failed")
+                assert not source.connected
+            await source.refresh()
+            assert (await run_call(source, "pid")).outcome == "ok"
+
+
+@pytest.mark.parametrize(("code", "knows_it"), [(-32600, True), (-32600, False), (-32001, False)])
+async def test_a_call_that_is_refused_is_of_an_unknown_session_only_if_a_ping_is_MCP5(
+    code: int, knows_it: bool, backend: str
+) -> None:
+    async def refuse(context: Any, params: Any) -> Any:
+        raise MCPError(code, "Session not found")
+
+    async def answer(context: Any, params: Any) -> EmptyResult:
+        return EmptyResult()
+
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[make_tool("a")])
+
+    server: Server[Any] = Server(
+        "forgetful",
+        on_list_tools=list_tools,
+        on_call_tool=refuse,
+        on_ping=answer if knows_it else refuse,
+    )
+    async with McpTools(server, client_options={"mode": "legacy"}) as source:
+        result = await run_call(source, "a")
+        assert result.outcome == ("maybe_executed" if knows_it else "failed")
+        assert source.connected is knows_it
 
 
 @KINDS

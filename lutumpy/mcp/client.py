@@ -287,7 +287,7 @@ class McpTools(Materials):
             await self._group.__aexit__(None, None, None)
 
     async def refresh(self) -> type[Toolset[ToolCall[DynamicInput, DynamicOutput]]]:
-        """List the tools again; connect again where the connection is closed.
+        """List the tools again; connect again where the connection is closed, or nobody answers.
 
         Returns:
             The new toolset, which `toolset` gives from now on. The old one stays usable. Without a
@@ -325,17 +325,13 @@ class McpTools(Materials):
         if connection is not None and connection.state == "open":
             try:
                 return await self._list(connection)
-            except Exception as error:
+            except McpConnectionError as error:
+                # Calls may be running there, which would be cut off for nothing.
+                if await connection.answers():
+                    raise
                 _log.debug("%s can't be listed on this connection: %r", self.name, error)
                 await connection.close()
-        connection = await self._connect()
-        try:
-            return await self._list(connection)
-        except McpConnectionError:
-            raise
-        except Exception as error:  # also a list that breaks the protocol
-            text = cut(_explain(error), 1000)
-            raise McpConnectionError(f"{self.name} doesn't list its tools: {text}") from error
+        return await self._list(await self._connect())
 
     async def _connect(self) -> Connection:
         if self._group is None:
@@ -373,22 +369,35 @@ class McpTools(Materials):
         self._changes += 1
 
     async def _list(self, connection: Connection) -> list[Tool]:
-        """Every page of the list."""
+        """Every page of the list.
+
+        Raises:
+            McpConnectionError: The server doesn't give it.
+        """
         seconds = self._connect_timeout
+        try:
+            with anyio.move_on_after(seconds):
+                return await self._list_pages(connection)
+        except McpConnectionError:
+            raise
+        except Exception as error:  # also a list that breaks the protocol
+            text = cut(_explain(error), 1000)
+            raise McpConnectionError(f"{self.name} doesn't list its tools: {text}") from error
+        raise McpConnectionError(f"{self.name} didn't list its tools within {seconds:g} seconds")
+
+    async def _list_pages(self, connection: Connection) -> list[Tool]:
         listed: list[Tool] = []
         cursor: str | None = None
         seen: set[str] = set()
-        with anyio.move_on_after(seconds):
-            while True:
-                page = await connection.send(_list_page(cursor))
-                listed += page.tools
-                cursor = page.next_cursor
-                if cursor is None:
-                    return listed
-                if cursor in seen or len(seen) >= _MOST_PAGES:
-                    raise McpConnectionError(f"{self.name} doesn't come to an end of its tools")
-                seen.add(cursor)
-        raise McpConnectionError(f"{self.name} didn't list its tools within {seconds:g} seconds")
+        while True:
+            page = await connection.send(_list_page(cursor))
+            listed += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                return listed
+            if cursor in seen or len(seen) >= _MOST_PAGES:
+                raise McpConnectionError(f"{self.name} doesn't come to an end of its tools")
+            seen.add(cursor)
 
     # --- calls ----------------------------------------------------------------------------------
 

@@ -144,6 +144,16 @@ class Connection:
                 self._calls.discard(scope)
         raise McpConnectionLost(_LOST) from self.cause
 
+    async def answers(self) -> bool:
+        """Whether the server still answers here, whatever it refused."""
+        with anyio.move_on_after(_PING_SECONDS):
+            try:
+                await self.send(_ping)
+            except Exception:
+                return False
+            return True
+        return False
+
     async def close(self) -> None:
         """End it; returns when the client is gone. A server that doesn't let go is cut off."""
         self._stop.set()
@@ -196,13 +206,21 @@ def _is_newer(client: Client) -> bool:
     return client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
+async def _ping(client: Client) -> None:
+    """Ask for what every server has; the newer protocol has no `ping`."""
+    if _is_newer(client):
+        await client.session.send_discover(client.protocol_version)
+    else:
+        await client.session.send_ping()
+
+
 async def _is_forgotten(client: Client, refusal: MCPError) -> bool:
     """Whether a refusal is one of the session: then a ping is refused in the same words."""
     if _is_newer(client):
         return False
     with anyio.move_on_after(_PING_SECONDS):
         try:
-            await client.session.send_ping()
+            await _ping(client)
         except MCPError as error:
             return (error.code, error.message) == (refusal.code, refusal.message)
     return False

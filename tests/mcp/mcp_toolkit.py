@@ -14,11 +14,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mcp import StdioServerParameters
+from mcp import MCPError, StdioServerParameters
 from mcp.server import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+from mcp.types import (
+    INTERNAL_ERROR,
+    CallToolResult,
+    ListToolsResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
 
 from lutumpy import ToolMetadata
 from lutumpy.execution import Dispatcher, ExecutionResult, ToolExecutor
@@ -74,6 +81,7 @@ class FakeServer:
         self.page = page
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.pages = 0
+        self.refuses = ""  # its list: "refused", or "endless"
         self.cancelled = 0
         self._answer = answer
         self._bus = InMemorySubscriptionBus()
@@ -94,6 +102,10 @@ class FakeServer:
     async def _list(self, context: Any, params: Any) -> ListToolsResult:
         self.pages += 1
         self._sessions.append(context.session)
+        if self.refuses == "refused":
+            raise MCPError(INTERNAL_ERROR, "busy")
+        if self.refuses == "endless":
+            return ListToolsResult(tools=[], next_cursor="0")
         begin = int(params.cursor) if params is not None and params.cursor else 0
         end = begin + self.page
         more = str(end) if end < len(self.tools) else None

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client import advertise
 from mcp.types import CallToolResult, Tool
 from typing_extensions import Self
@@ -50,7 +50,7 @@ from lutumpy.mcp.listing import Effect, Listing, ListingOptions, Run, make_listi
 from lutumpy.mcp.locking import check_lock, describe_drift, find_locked
 from lutumpy.mcp.materials import Materials
 from lutumpy.mcp.names import check_prefix
-from lutumpy.mcp.opening import HttpOptions, ServerAddress, check_server, name_address, open_client
+from lutumpy.mcp.opening import HttpOptions, ServerAddress, name_address, open_client, read_server
 from lutumpy.mcp.questions import AskHandler, Questions
 from lutumpy.mcp.results import cut, read_result
 from lutumpy.mcp.tasks import EXTENSION, Tasks
@@ -81,8 +81,8 @@ class McpTools(Materials):
     with a lock a changed description is an error before it is offered.
 
     Args:
-        server: An `https://` address, `StdioServerParameters`, a server in this process, or a
-            function that opens a transport of the SDK.
+        server: An `https://` address, `StdioServerParameters` (or `stdio:` and a command), a server
+            in this process, or a function that opens a transport of the SDK.
         name: The name of the toolset.
         prefix: What each tool's name begins with for the model.
         allow: Which of the server's tools are offered; all if left out.
@@ -97,7 +97,8 @@ class McpTools(Materials):
         closed: Whether arguments that a schema doesn't name are refused, though it doesn't say so.
         headers: Further headers of every request, for a server behind HTTP.
         auth: As the SDK takes it, such as its `OAuthClientProvider`.
-        http_client: A client of httpx2 in place of one made here; it stays open.
+        http_client: A client of httpx2 in place of one made here, with headers and auth of its own;
+            it stays open.
         env: Further environment variables of a command, over those of its parameters.
         errlog: Where a command writes its errors; standard error if left out.
         on_progress: Called with what the server reports of a running call.
@@ -116,7 +117,8 @@ class McpTools(Materials):
 
     Raises:
         DeclarationError: The prefix can't begin a name.
-        TypeError: An argument is of another type. `ValueError` where it is out of range.
+        TypeError: An argument is of another type. `ValueError` where it is out of range, or doesn't
+            go with another one.
     """
 
     def __init__(
@@ -144,9 +146,7 @@ class McpTools(Materials):
         tasks: bool = False,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
-        check_server(server)
-        if env and isinstance(server, StdioServerParameters):
-            server = server.model_copy(update={"env": {**(server.env or {}), **env}})
+        server = read_server(server, env)
         self.name: str = name
         self._server: ServerAddress = server
         self._options = ListingOptions(

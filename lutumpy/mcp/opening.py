@@ -23,7 +23,14 @@ from lutumpy.plain.values import dataclass
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["HttpOptions", "ServerAddress", "name_address", "open_client", "read_address"]
+__all__ = [
+    "HttpOptions",
+    "ServerAddress",
+    "name_address",
+    "open_client",
+    "read_address",
+    "read_server",
+]
 
 ServerAddress: TypeAlias = Union[
     str,
@@ -47,12 +54,19 @@ class HttpOptions:
     Attributes:
         headers: Further headers.
         auth: The SDK's, such as an `OAuthClientProvider`, or any other of httpx2.
-        client: A client to use in place of one made here; it stays open.
+        client: A client to use in place of one made here; it stays open, and has its own of both.
     """
 
     headers: Mapping[str, str] | None
     auth: httpx2.Auth | None
     client: httpx2.AsyncClient | None
+
+    def __post_init__(self) -> None:
+        if self.client is not None and (self.headers or self.auth is not None):
+            raise ValueError(
+                "give http_client its headers and auth itself: headers= and auth= are for a client "
+                "that is made here"
+            )
 
 
 def read_address(text: str) -> str | StdioServerParameters:
@@ -86,17 +100,27 @@ def name_address(server: ServerAddress) -> str | None:
     return None
 
 
-def check_server(server: Any) -> None:
-    """Raise `TypeError` for what names no server."""
-    if isinstance(server, str):
-        read_address(server)
-    elif not isinstance(server, (StdioServerParameters, Server, MCPServer)) and not callable(
-        server
-    ):
+def read_server(server: Any, env: Mapping[str, str] | None) -> ServerAddress:
+    """What a user names a server by, as `open_client` takes it: an address of a command is its
+    parameters, so that there is one way to write each.
+
+    Args:
+        server: What the user gave.
+        env: Further environment variables of a command.
+
+    Raises:
+        McpConnectionError: It is a text that is no address.
+        TypeError: It names no server.
+    """
+    found: ServerAddress = read_address(server) if isinstance(server, str) else server
+    if isinstance(found, StdioServerParameters):
+        return found.model_copy(update={"env": {**(found.env or {}), **env}}) if env else found
+    if not isinstance(found, (str, Server, MCPServer)) and not callable(found):
         raise TypeError(
             "McpTools takes an https:// address, StdioServerParameters, a server in this process, "
             f"or a function that opens a transport, not {safe_repr(server)}"
         )
+    return found
 
 
 def open_client(
@@ -110,7 +134,7 @@ def open_client(
     """A client of the SDK, not yet entered.
 
     Args:
-        server: The server.
+        server: The server, as `read_server` gives it.
         http: For one behind HTTP.
         errlog: Where a started command writes its errors; the terminal if left out.
         on_end: Called when the server's stream ends by itself.
@@ -120,11 +144,7 @@ def open_client(
         return Client(server, **options)
     transport: AbstractAsyncContextManager[Any]
     if isinstance(server, str):
-        read = read_address(server)
-        if isinstance(read, str):
-            transport = _open_http(read, http)
-        else:
-            transport = stdio_client(read, find_error_log(errlog))
+        transport = _open_http(server, http)
     elif isinstance(server, StdioServerParameters):
         transport = stdio_client(server, find_error_log(errlog))
     else:

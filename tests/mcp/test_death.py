@@ -243,8 +243,13 @@ async def test_environment_and_error_log_reach_the_command(tmp_path: Path) -> No
         f"sys.argv = ['s']; exec(open({str(Path(__file__).parent / 'server_script.py')!r}).read())"
     )
     server = StdioServerParameters(command=sys.executable, args=["-c", script])
-    with open(tmp_path / "log", "w+") as log:
-        async with McpTools(server, env={"WORD": "from outside"}, errlog=log) as source:
-            assert (await run_call(source, "pid")).outcome == "ok"
-        log.seek(0)
-        assert log.read() == "from outside\n"
+    address = McpTools(server).address
+    assert address is not None
+    ways: list[Any] = [server, address, address.replace(" -c ", "  '-c'  ")]
+    for number, given in enumerate(ways):
+        with open(tmp_path / f"log {number}", "w+") as log:
+            async with McpTools(given, env={"WORD": "from outside"}, errlog=log) as source:
+                assert source.address == address  # what a lock has
+                assert (await run_call(source, "pid")).outcome == "ok"
+            log.seek(0)
+            assert log.read() == "from outside\n"

@@ -315,6 +315,8 @@ def test_its_tools_are_known_inside_of_the_block_alone() -> None:
         ({"server": "ftp://x"}, McpConnectionError, "not a server's address"),
         ({"timeout": 0}, ValueError, "timeout must be more than 0"),
         ({"timeout": "1"}, TypeError, "timeout must be a number"),
+        ({"headers": {"X-Key": "k"}, "http_client": object()}, ValueError, "give http_client its"),
+        ({"auth": object(), "http_client": object()}, ValueError, "give http_client its"),
         ({"max_chars": 0}, ValueError, "max_chars must be 1 or more"),
         ({"max_bytes": 1.5}, TypeError, "max_bytes must be a whole number"),
     ],

@@ -42,7 +42,19 @@ _ADDRESSES = frozenset({"scope_target", "ip_address", "cidr"})
 _WITHOUT_BLANKS = _ADDRESSES | {"url", "duration"}
 _NUMBERS = frozenset({"integer", "number", "port"})
 _KINDS = _TEXTS | _NUMBERS | {"boolean", "enum"}
+# What an argument may say of its values, by the types that are held to it. With another type it
+# would be a fence that isn't there, so the manifest is refused.
+_HELD_TO: Mapping[str, frozenset[str]] = {
+    "allowed": frozenset({"enum"}),
+    "pattern": _TEXTS - {"duration"},
+    "min": _NUMBERS,
+    "max": _NUMBERS,
+    "min_float": frozenset({"number"}),
+    "max_float": frozenset({"number"}),
+    "schemes": frozenset({"url"}),
+}
 _DURATION = "[0-9]+|(?:[0-9]+h)?(?:[0-9]+m)?(?:[0-9]+s)?(?:[0-9]+ms)?"
+_LAST_PORT = 65535
 _LONGEST = 4096  # characters of one value
 _MOST = 2**63 - 1
 # Marks that make a text look like another one where a person reads it.
@@ -173,6 +185,11 @@ def make_argument(name: str, table: ArgumentTable, types: Mapping[str, Any]) -> 
         )
     if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*", name) is None:
         raise ValueError("a name has letters, digits and '_', and begins with a letter")
+    for key, kinds in _HELD_TO.items():
+        if fields[key] not in (None, "", []) and kind not in kinds:
+            raise ValueError(
+                f"{key} has no effect on the type {kind}, but on {', '.join(sorted(kinds))}"
+            )
     if kind == "regex_match" and not fields["pattern"]:
         raise ValueError("the type regex_match needs a pattern")
     schema = {**_value_schema(kind, fields), **_describe(fields)}
@@ -222,10 +239,11 @@ def _value_schema(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         if not fields["allowed"] or any("\0" in value for value in fields["allowed"]):
             raise ValueError("the type enum needs allowed values, without NUL characters")
         return {"type": "string", "enum": list(fields["allowed"])}
-    if kind == "port":
-        return {"type": "integer", "minimum": 1, "maximum": 65535}
     if kind in _NUMBERS:
         bounds = {} if fields["clamp"] else _read_bounds(kind, fields)
+        if kind == "port":
+            low, high = bounds.get("minimum", 1), bounds.get("maximum", _LAST_PORT)
+            return {"type": "integer", "minimum": max(low, 1), "maximum": min(high, _LAST_PORT)}
         return {"type": kind, **bounds}
     schema: dict[str, Any] = {"type": "string"}
     pattern = _DURATION if kind == "duration" else fields["pattern"]

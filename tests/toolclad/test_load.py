@@ -167,6 +167,23 @@ def test_every_problem_of_every_file_is_in_one_error(workshop: Workshop) -> None
         ({"args": {"file": {"type": "enum"}}}, "args.file: the type enum needs allowed values"),
         ({"args": {"file": {"type": "regex_match"}}}, "args.file: the type regex_match needs a"),
         ({"args": {"file": {"pattern": "(?=a)"}}}, "args: its schema has a pattern"),
+        ({"args": {"file": {"allowed": ["a"]}}}, "args.file: allowed has no effect on the type"),
+        (
+            {"args": {"file": {"type": "path", "max": 9}}},
+            "args.file: max has no effect",
+        ),
+        (
+            {"args": {"file": {"schemes": ["https"]}}},
+            "args.file: schemes has no effect",
+        ),
+        (
+            {"args": {"file": {"type": "duration", "pattern": "[0-9]s"}}},
+            "args.file: pattern has no effect on the type",
+        ),
+        (
+            {"args": {"file": {"type": "integer", "min": 1, "min_float": 0.5}}},
+            "args.file: min_float has no effect on the type",
+        ),
         ({"args": {"file": {"default": "a\0"}}}, "args.file: its default has a NUL character"),
         ({"args": {"file": "path"}}, "args.file: Input should be a valid dictionary"),
     ],

@@ -121,6 +121,13 @@ def may_ask(tool: Any) -> bool:
     return getattr(tool.run, "asks_questions", False) is True
 
 
+def _can_be_sent(value: Any) -> bool:
+    """Whether a field of a form may have this value, whatever the form says: MCP has no other."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(one, str) for one in value)
+    return value is None or isinstance(value, (str, int, float))
+
+
 def find_misfit(form: Mapping[str, Any] | None, answer: Any) -> str | None:
     """What is wrong with an answer, for the person who gave it (rule LR24).
 
@@ -147,4 +154,9 @@ def find_misfit(form: Mapping[str, Any] | None, answer: Any) -> str | None:
     except SchemaError as error:
         return f"the server's form can't be used: {error}"
     places = [f"{'.'.join(map(str, failure.path))}: {failure.text}" for failure in failures]
+    places += [
+        f"{name}: a field holds a text, a number, true or false, or a list of texts"
+        for name, value in content.items()
+        if not _can_be_sent(value)
+    ]
     return "; ".join([place.removeprefix(": ") for place in places[:5]]) or None

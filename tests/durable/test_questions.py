@@ -307,6 +307,10 @@ def test_the_first_answer_stands_and_who_gave_it_is_kept_LR24(make: Any) -> None
     [
         ({"who": {"action": "accept", "content": {"name": "A"}}}, "'who' doesn't fit: name: "),
         ({"who": {"action": "accept"}}, "the form isn't filled in"),
+        (
+            {"who": {"action": "accept", "content": {"name": "Ada", "at": {}}}},
+            "at: a field holds a",
+        ),
         ({"who": "Ada"}, "an answer is a mapping whose action is one of accept, decline, cancel"),
         ({"whom": ADA}, "doesn't ask 'whom', or was answered; open are 'who'"),
     ],

@@ -111,6 +111,14 @@ async def test_without_a_state_none_is_sent_and_each_leg_has_its_own_questions_L
         ({"action": "accept", "content": {"name": "A"}}, "name: "),
         ({"action": "accept", "content": {}}, "name: Field required"),
         ({"action": "accept", "content": ["Ada"]}, "the form isn't filled in"),
+        (
+            {"action": "accept", "content": {"name": "Ada", "ages": [7]}},
+            "ages: a field holds a text",
+        ),
+        (
+            {"action": "accept", "content": {"name": "Ada", "at": {"x": 1}}},
+            "at: a field holds a text",
+        ),
         ({"action": "accept"}, "the form isn't filled in"),
         ({"action": "maybe"}, "an answer is a mapping whose action is one of accept, "),
         ({"action": "accept", "contents": {}}, "an answer has an action and a content"),

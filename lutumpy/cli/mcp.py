@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -150,11 +151,14 @@ def serve(
     """
     output = Output()
     place = _read_place(http) if http else None
-    server = _load_server(output, name, directory)
-    if place is None:
-        _serve_stdio(server)
-    else:
-        _serve_http(server, *place)
+    if place is not None:
+        _serve_http(_load_server(output, name, directory), *place)
+        return
+    # Standard output is the client's, and what a module prints as it is imported isn't for it. The
+    # SDK's transport sees to what tools print.
+    with redirect_stdout(sys.stderr):
+        server = _load_server(output, name, directory)
+    _serve_stdio(server)
 
 
 def _load_server(output: Output, name: str, directory: str) -> Server[Any]:

@@ -33,6 +33,7 @@ def look(where: str) -> str:
 class Tools(Toolset):
     look = tool(look)
 
+print("nor one that is printed when the module is imported")
 hooks = Tools.hooks()
 
 @hooks.on(Tools.look)

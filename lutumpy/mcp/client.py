@@ -103,7 +103,8 @@ class McpTools(Materials):
         errlog: Where a command writes its errors; standard error if left out.
         on_progress: Called with what the server reports of a running call.
         on_answer: Called with the call and the server's whole answer, before it is made an output:
-            there its structured content is also where the model gets a text.
+            there its structured content is also where the model gets a text. Not called with the
+            result of a task, which may come in another process.
         ask: Asked what the server wants to know from a person in the middle of a call, in the time
             that the call has; the server is told that somebody can be asked. With `"hold"` a
             `DurableLoop` keeps the question: its run ends with `Waiting.questions`, and the call

@@ -181,7 +181,12 @@ class Tasks:
     async def result_of(self, call: OpenCall) -> ToolResult | None:
         """See `McpTools.poll`."""
         handle = call.handle
-        if not isinstance(handle, dict) or "task" not in handle:
+        if (
+            not isinstance(handle, dict)
+            or "task" not in handle
+            or "address" not in handle
+            or handle["address"] != self._address
+        ):
             raise ValueError(f"the call {call.call_id!r:.100} is no task of {self._server}")
         polled = await self.poll(handle)
         if polled.state == "lost":

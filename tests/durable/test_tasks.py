@@ -468,8 +468,10 @@ def test_what_is_no_task_of_this_server_is_refused() -> None:
                 await source.poll(opened)
         async with farm.tools() as source:
             model = Model([Reply(calls=[RENDER]), ANSWER])
-            with pytest.raises(ValueError, match="is no task of McpTools"):
-                await source.poll(replace(opened, handle=None))
+            elsewhere = {"task": "1", "address": "https://elsewhere.example"}
+            for handle in (None, elsewhere, {"task": "1"}):
+                with pytest.raises(ValueError, match="is no task of McpTools"):
+                    await source.poll(replace(opened, handle=handle))
 
     anyio.run(scenario)
 

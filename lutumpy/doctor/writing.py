@@ -42,7 +42,7 @@ from lutumpy.doctor.mending import (
     write_nested,
 )
 from lutumpy.doctor.mixed_reader import reader_for
-from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text
+from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text, type_of
 from lutumpy.doctor.shared_rows import (
     CACHED_PREFIX,
     ENCODING,
@@ -115,5 +115,6 @@ __all__ = [
     "separate_open_calls",
     "stages_of",
     "text_arguments",
+    "type_of",
     "write_nested",
 ]

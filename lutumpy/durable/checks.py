@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lutumpy import Session, ToolResult
-from lutumpy.durable.types import Claim, InboxEntry, Status
+from lutumpy.durable.types import InboxEntry, Status
 from lutumpy.errors import StoreError, TranscriptError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Message, dump_item, load_item
@@ -25,12 +25,12 @@ __all__ = [
     "check_what",
     "dump_message",
     "first_status",
+    "has_come",
     "has_request",
     "held_in",
     "make_late_notice",
     "make_notice",
     "notice_id",
-    "status_at_release",
     "wrong_form",
 ]
 
@@ -67,23 +67,23 @@ def first_status(task: int) -> Status:
     return "open" if task else "done"
 
 
-def status_at_release(
-    status: Status | None, claim: Claim, inbox: Sequence[InboxEntry]
-) -> Status | None:
-    """The status that a conversation has once it is given up: `open` where something came in that
-    its run didn't look at.
+def has_come(
+    status: Status | None, looked_at: Collection[str], inbox: Sequence[InboxEntry]
+) -> bool:
+    """Whether something came in with which a conversation of such a status goes on, and that its
+    run didn't look at: then it is `open`.
 
-    Whoever sent that found the conversation claimed, and the run that gives it up may be killed
-    before it looks once more: then only the status tells a worker that there is something to do.
+    Whoever sent that found the conversation open, or claimed, and so did nothing about its status.
+    The run that gives it this one may be killed before it looks once more: then only the status
+    tells a worker that there is something to do.
 
     Args:
-        status: What the run says.
-        claim: Its claim, with the entries of the inbox that it has looked at.
+        status: The status that a run gives the conversation.
+        looked_at: The ids of the entries of the inbox that the run has looked at.
         inbox: What waits now.
     """
-    looked_at = {entry.id for entry in claim.inbox}
     came = {entry.kind for entry in inbox if entry.id not in looked_at}
-    return status if came.isdisjoint(GOES_ON.get(status, ())) else "open"
+    return not came.isdisjoint(GOES_ON.get(status, ()))
 
 
 def held_in(plan: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,12 +20,12 @@ from lutumpy.durable.checks import (
     decision_id,
     dump_message,
     first_status,
+    has_come,
     has_request,
     held_in,
     make_late_notice,
     make_notice,
     notice_id,
-    status_at_release,
 )
 from lutumpy.durable.envelopes import marker_of, open_envelope
 from lutumpy.durable.memory_operators import MemoryOperators
@@ -143,7 +143,9 @@ class MemoryStore(MemoryOperators):
             found = self._conversations.get(claim.scope)
             if found is not None and found.fence == claim.fence:
                 found.lease_until = None
-                found.set_status(status_at_release(status, claim, self._inbox_of(found)))
+                looked_at = {entry.id for entry in claim.inbox}
+                came = has_come(status, looked_at, self._inbox_of(found))
+                found.set_status("open" if came else status)
                 if status is None:
                     found.attempts = max(found.attempts - 1, 0)
                 else:
@@ -203,7 +205,8 @@ class MemoryStore(MemoryOperators):
             found.items += copied
             found.head, found.state, found.counts = after, state, counts
             found.updated = now()
-            found.set_status(status)
+            came = status == "done" and has_come(status, taken, self._inbox_of(found))
+            found.set_status("open" if came else status)
             found.attempts, found.last_error, found.tries = 1, None, {}
             if any(entry_id.startswith("message:") for entry_id in taken):
                 found.task, found.task_round = found.task + 1, 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy import Session
-from lutumpy.durable.checks import GOES_ON, first_status, has_request, held_in, status_at_release
+from lutumpy.durable.checks import GOES_ON, first_status, has_come, has_request, held_in
 from lutumpy.durable.columns import (
     Content,
     dump_counts,
@@ -216,7 +216,9 @@ def release(claim: Claim, status: Status | None) -> Operation[None]:
         )
         if locked:
             read_inbox = inbox(claim.scope) if status == "waiting" else inbox_of(claim.scope, "")
-            status = status_at_release(status, claim, (yield from read_inbox))
+            looked_at = {entry.id for entry in claim.inbox}
+            if has_come(status, looked_at, (yield from read_inbox)):
+                status = "open"
     attempts = "0" if status is not None else "CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     error = "NULL" if status is not None else "last_error"
     yield Query(
@@ -330,6 +332,8 @@ def commit(
         task, task_round = task + 1, 0
     else:
         task_round += 1
+    if status == "done" and has_come(status, taken, (yield from inbox_of(claim.scope, ""))):
+        status = "open"
     written = dump_counts(counts)
     yield _append_items(key, count, items)
     yield Query(

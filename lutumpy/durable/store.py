@@ -105,6 +105,9 @@ class SessionStore(Protocol):
         With `unless_messages`, nothing is written where messages wait that nobody has taken. So a
         round and the messages behind it take one transaction to look and to write.
 
+        In place of `done` the status is `open` where the inbox holds a message or a late result
+        that isn't taken: whoever sent that found the conversation open, and left it so.
+
         Returns:
             The messages for which nothing was written; empty where the round was.
 

@@ -28,7 +28,16 @@ from durable_toolkit import (
 )
 
 from lutumpy import Session
-from lutumpy.durable import Claim, MemoryStore, StoredEvent, Stuck, UnknownEvent, Waiting, log
+from lutumpy.durable import (
+    Answered,
+    Claim,
+    MemoryStore,
+    StoredEvent,
+    Stuck,
+    UnknownEvent,
+    Waiting,
+    log,
+)
 from lutumpy.models import FilePart, ImagePart, Message, TextPart
 from lutumpy.testing import Reply
 
@@ -263,6 +272,35 @@ async def test_a_run_that_is_killed_as_it_ends_leaves_nothing_waiting_that_was_d
             await loop.run(SCOPE)
         assert (await store.scopes())[0].status == "open"
     assert ledger.done == ["charge 5"]
+
+
+async def test_a_message_that_came_before_the_answer_outlives_the_run_that_commits_it(
+    make: Callable[[], Any],
+) -> None:
+    """The run is killed behind that commit, before it gives the conversation up."""
+    store, ledger = make(), Ledger()
+    await store.create(SCOPE, asked())
+    loop = make_loop(store, Model([ANSWER, ANSWER]), ledger)
+    commit, release = store.commit, store.release
+
+    async def committed_behind_a_message(*args: Any, **options: Any) -> Any:
+        if len(await store.inbox(SCOPE)) == 0:
+            await store.push(SCOPE, "And now?", idempotency_key="1")
+        return await commit(*args, **options)
+
+    async def killed(claim: Claim, *, status: Any = None) -> None:
+        raise Killed
+
+    store.commit, store.release = committed_behind_a_message, killed
+    with pytest.raises(Killed):
+        await loop.run(SCOPE)
+    store.commit, store.release = commit, release
+    assert await store.break_lease(SCOPE, by="its end")
+    assert await store.next() == SCOPE
+    answered = await loop.run(SCOPE)
+    assert isinstance(answered, Answered)
+    assert await store.inbox(SCOPE) == ()
+    assert (await store.scopes())[0].status == "done"
 
 
 async def test_decisions_are_told_where_somebody_follows_only_W2(make: Callable[[], Any]) -> None:

@@ -33,6 +33,7 @@ async def find_stuck(store: SessionStore, claim: Claim, most: int | None) -> Stu
         call_id = name.partition(":call:")[2] or name
         error += f"; begun last: call {call_id}, {tries} times again"
     await counting.fail(claim, error, stuck=True)
+    await counting.release(claim)  # to look is no attempt: this one is taken away
     return Stuck(claim.attempts - 1, error)
 
 

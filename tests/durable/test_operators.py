@@ -248,8 +248,10 @@ async def test_a_conversation_that_fails_again_and_again_is_stuck(store: Any) ->
     assert stuck.error == "SystemExit: killed; begun last: call c1, 2 times again"
     assert len(ledger.done) == done
     again = await make_loop(store, Model(script), ledger, max_attempts=3).run("s")
-    assert isinstance(again, Stuck)
-    assert again.error == stuck.error
+    assert again == stuck  # to look is no attempt
+    (info,) = await store.scopes()
+    assert (again.attempts, info.attempts, info.status) == (3, 3, "stuck")
+    assert info.last_error == stuck.error
     # Somebody mends it.
     assert await store.retry("s", by="ann") is True
     assert await store.retry("s", by="ann") is False

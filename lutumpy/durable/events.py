@@ -163,9 +163,9 @@ class EventWriter:
             results: Any = [show_result(result, self._calls) for result in event.results]
             await self._write([{**dump_event(replace(event, results=())), "results": results}])
         elif isinstance(event, LoopEnded):
-            self._ended = True
             if not self._has_written("LoopEnded"):
                 await self._write([_once(dump_event(event), "LoopEnded")])
+            self._ended = True
         else:
             dumped = dump_event(event)
             if isinstance(event, RoundPlanned):

@@ -82,6 +82,21 @@ def test_a_run_that_fails_ends_its_log_and_says_no_text_of_the_error_W1(form: Fo
     assert [name for name in names(later) if name in ENDINGS] == ["LoopEnded"]
 
 
+def test_a_run_whose_last_event_could_not_be_written_ends_its_log_W1(form: Form) -> None:
+    store = form.await_(new_store)
+    add_events = store.add_events
+
+    async def away(claim: Claim, events: Any, **options: Any) -> None:
+        if events[-1]["event"] == "LoopEnded":
+            raise OSError
+        await add_events(claim, events, **options)
+
+    store.add_events = away
+    with pytest.raises(OSError):
+        form.run(make_loop(store, Model([ANSWER]), Ledger(), events=True))
+    assert form.await_(whole_log, store)[-1].load() == log.RunFailed("OSError", retryable=False)
+
+
 def test_errors_that_may_pass_are_said_to_be_retryable_W1(form: Form) -> None:
     class Busy(Exception):
         retryable = True

@@ -106,7 +106,6 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.durable.shown",
     ): "a log without a store shows what one with a store does",
     ("lutumpy.web.sse", "lutumpy.durable.shown"): "events are sent as they are stored",
-    ("lutumpy.web.runs", "lutumpy.durable.shown"): "events are stored as a run stores them",
     ("lutumpy.web.runs", "lutumpy.durable.events"): "who stops a run stands in its log",
     (
         "lutumpy.web.incoming",

@@ -109,16 +109,22 @@ def retry(
 
 @rounds.command("break")
 def break_lease(
-    store: StoreArgument, scope: ScopeArgument, by: ByOption, as_json: JsonOption = False
+    store: StoreArgument,
+    scope: ScopeArgument,
+    by: ByOption,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="No worker goes on before something comes in.")
+    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """End the lease of a conversation whose process doesn't answer.
+    """End the lease of a conversation whose process doesn't answer, or stop its run.
 
     That process can write nothing to it any more.
 
     Exit code 0: it is ended. 1: there was none. 2: there is no such conversation.
     """
     output = Output(as_json=as_json)
-    done = with_store(output, store, lambda opened: opened.break_lease(scope, by=by))
+    done = with_store(output, store, lambda opened: opened.break_lease(scope, by=by, stop=stop))
     _tell(output, "broken", scope, by, done=done, otherwise="is nobody's")
 
 

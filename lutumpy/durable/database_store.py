@@ -310,9 +310,9 @@ class DatabaseStore:
 
     # --- operators ---------------------------------------------------------------------------
 
-    async def break_lease(self, scope: str, *, by: str) -> bool:
+    async def break_lease(self, scope: str, *, by: str, stop: bool = False) -> bool:
         """See `OperatorStore.break_lease`."""
-        return await self._run(operators.break_lease(scope, by))
+        return await self._run(operators.break_lease(scope, by, stop=stop))
 
     async def retry(self, scope: str, *, by: str) -> bool:
         """See `OperatorStore.retry`."""

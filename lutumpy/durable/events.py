@@ -73,14 +73,16 @@ _SECONDS_TO_END = 5.0
 
 
 class RunBy:
-    """Who stops a run, if somebody does.
+    """Who cancels a run, if somebody does.
 
     Attributes:
         by: A name for the log.
+        stops: Whether nobody is to go on with the conversation before something comes in.
     """
 
     def __init__(self) -> None:
         self.by: str = "program"
+        self.stops: bool = False
 
 
 RUN_BY: ContextVar[RunBy] = ContextVar("lutumpy.run_by")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
@@ -86,6 +87,8 @@ async def give_up(
     status: Status | None,
     error: BaseException | None = None,
     most: int | None = None,
+    *,
+    is_stopped: bool = False,
 ) -> None:
     """Give the conversation up, on every way out; what goes wrong then is logged.
 
@@ -94,10 +97,15 @@ async def give_up(
         status: Its status, where the run ended well.
         error: What the run failed with, if it did.
         most: How many attempts a round has.
+        is_stopped: Whether nobody is to go on with it before something comes in.
     """
     claim, counting = conversation.claim, counting_store(conversation.store)
     with anyio.CancelScope(shield=True), anyio.move_on_after(SECONDS_TO_GIVE_UP):
         try:
+            if is_stopped:
+                # What waits by now waits for the next run, and doesn't begin it.
+                inbox = tuple(await conversation.store.inbox(claim.scope))
+                claim, status = replace(claim, inbox=inbox), "done"
             if error is None or counting is None:
                 await conversation.store.release(claim, status=status)
             else:

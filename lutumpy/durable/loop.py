@@ -48,7 +48,7 @@ from lutumpy.durable.effects import (
     RoundSettings,
     is_decision,
 )
-from lutumpy.durable.events import EventWriter
+from lutumpy.durable.events import RUN_BY, EventWriter, RunBy
 from lutumpy.durable.late import (
     LateReader,
     is_late,
@@ -258,7 +258,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
         work = partial(self._work, conversation, claim.inbox, writer, in_thread=in_thread)
         status: Status | None = None
         failed: BaseException | None = None
-        is_closing = False
+        is_closing = is_stopped = False
         try:
             answered = await hold_while(conversation, work)
             status = "open" if answered.result.stopped_by == "paused" else "done"
@@ -274,6 +274,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             is_closing = True
             raise
         except (anyio.get_cancelled_exc_class(), KeyboardInterrupt) as error:
+            is_stopped = RUN_BY.get(RunBy()).stops
             if writer is not None:
                 await writer.fail(error)
             raise  # that is nobody's failure
@@ -284,7 +285,9 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             raise
         finally:
             if not is_closing:
-                await give_up(conversation, status, failed, self._max_attempts)
+                await give_up(
+                    conversation, status, failed, self._max_attempts, is_stopped=is_stopped
+                )
 
     async def _work(
         self,

@@ -281,7 +281,7 @@ class MemoryStore(MemoryOperators):
                     continue
                 value = copy_of(answer_value(digest, call_id, leg, key, answer, by))
                 found.add_entry(InboxEntry(entry_id, "answer", value))
-            if found.status == "waiting":
+            if found.status in ("done", "waiting"):
                 found.set_status("open")
             return taken
 
@@ -312,7 +312,7 @@ class MemoryStore(MemoryOperators):
                 found.add_entry(InboxEntry(entry_id, "decision", copy_of(value)))
                 if (found.round, marker_of(f"CallHeld:{call_id}")) in found.begun:
                     found.add_event(decided_event(plan, call_id, cast("Any", decision), by), None)
-            if found.status == "waiting" and not undecided_in(found, plan):
+            if found.status in ("done", "waiting") and not undecided_in(found, plan):
                 found.set_status("open")
             return taken
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 import anyio
 
 from lutumpy.durable.checks import check_before, check_new_scope, check_what, first_status
+from lutumpy.durable.log import RunStopped
 from lutumpy.durable.memory_state import (
     Conversation,
     Past,
@@ -20,7 +21,8 @@ from lutumpy.durable.memory_state import (
     open_plan,
     undecided_in,
 )
-from lutumpy.durable.operators import pause_after
+from lutumpy.durable.operators import pause_after, reason_of_break
+from lutumpy.durable.shown import dump_event
 from lutumpy.durable.types import (
     Claim,
     HeldPlan,
@@ -163,15 +165,17 @@ class MemoryOperators:
 
     # --- operators ---------------------------------------------------------------------------
 
-    async def break_lease(self, scope: str, *, by: str) -> bool:
+    async def break_lease(self, scope: str, *, by: str, stop: bool = False) -> bool:
         """See `OperatorStore.break_lease`."""
         with self._lock:
             found = self._find(scope)
             if found.lease_until is None:
                 return False
             found.fence += 1
-            found.lease_until, found.last_error = None, f"its lease was broken by {by}"
-            found.ready_at = now()
+            found.lease_until, found.last_error = None, reason_of_break(by, stop=stop)
+            if stop and found.status != "waiting":  # that a run waits is the end of its log
+                found.add_event(dump_event(RunStopped(by)), None)
+            found.set_status("done" if stop and found.status == "open" else None)
             return True
 
     async def retry(self, scope: str, *, by: str) -> bool:

@@ -167,14 +167,18 @@ class OperatorStore(SessionStore, Protocol):
 
     # --- what operators do -------------------------------------------------------------------
 
-    async def break_lease(self, scope: str, *, by: str) -> bool:
-        """End the lease of a conversation whose process doesn't answer.
+    async def break_lease(self, scope: str, *, by: str, stop: bool = False) -> bool:
+        """End the lease of a conversation whose process doesn't answer, or stop its run.
 
         That process can write nothing any more: its next write is a `TakenOverError`.
 
         Args:
             scope: The conversation's id.
             by: Who says so; it is in `ScopeInfo.last_error`.
+            stop: Whether nobody is to go on with it. In the same transaction its log ends with
+                `RunStopped`, and it is `done` where it was `open`: no worker gets it before
+                something is said, decided, answered or delivered. What waits in its inbox by then
+                waits for the next run.
 
         Returns:
             Whether there was a lease.

@@ -8,10 +8,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from lutumpy.durable.columns import Content, Raw, key_of, name_of, write
+from lutumpy.durable.columns import Content, Raw, key_of, name_of, whole, write
+from lutumpy.durable.envelopes import Place
+from lutumpy.durable.event_rows import append_events
 from lutumpy.durable.listing import Conditions
+from lutumpy.durable.log import RunStopped
 from lutumpy.durable.operations import delete
-from lutumpy.durable.tables import LEASED, NOTIFY, Operation, Query, lock, lock_fences
+from lutumpy.durable.shown import dump_event
+from lutumpy.durable.tables import (
+    LEASED,
+    NOTIFY,
+    SET_STATUS,
+    Operation,
+    Query,
+    lock,
+    lock_fences,
+)
 from lutumpy.durable.types import Claim, Pruned
 
 __all__ = [
@@ -20,6 +32,7 @@ __all__ = [
     "next_scope",
     "pause_after",
     "prune_page",
+    "reason_of_break",
     "recode_page",
     "retry",
     "scopes_behind",
@@ -46,17 +59,29 @@ def pause_after(attempts: int) -> float:
     return float(min(LONGEST_PAUSE, 2.0 ** min(max(attempts - 1, 0), 20)))
 
 
-def break_lease(scope: str, by: str) -> Operation[bool]:
+def break_lease(scope: str, by: str, *, stop: bool) -> Operation[bool]:
     """See `OperatorStore.break_lease`."""
-    yield from lock(scope)
+    fence, round, _, _, before, task, task_round = yield from lock(scope)
+    status = "done" if stop and before == "open" else None
     broken = yield Query(
         "UPDATE {t}sessions SET fence = fence + 1, lease_until = NULL, ready_at = {now}, "
-        "updated = {now}, last_error = ? WHERE scope = ? AND lease_until IS NOT NULL RETURNING 1",
-        (write(f"its lease was broken by {by}"), key_of(scope)),
+        f"updated = {{now}}, last_error = ?, {SET_STATUS} "
+        "WHERE scope = ? AND lease_until IS NOT NULL RETURNING 1",
+        (write(reason_of_break(by, stop=stop)), status, status, key_of(scope)),
     )
-    if broken:
-        yield NOTIFY
-    return bool(broken)
+    if not broken:
+        return False
+    if stop and before != "waiting":  # that a run waits is the end of its log
+        place = Place(max(1, task), task_round + 1)
+        event = dump_event(RunStopped(by))
+        yield from append_events(key_of(scope), round, whole(fence) + 1, place, [event])
+    yield NOTIFY
+    return True
+
+
+def reason_of_break(by: str, *, stop: bool) -> str:
+    """The last error of a conversation whose lease was broken."""
+    return f"it was stopped by {by}" if stop else f"its lease was broken by {by}"
 
 
 def retry(scope: str, by: str) -> Operation[bool]:

@@ -158,7 +158,7 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
             "UPDATE {t}sessions SET waiting_since = NULL, updated = {now} WHERE scope = ?",
             (key_of(scope),),
         )
-        if status == "waiting":
+        if status in ("done", "waiting"):  # done with a plan: its run was stopped
             yield from _open(scope)
     return all_taken
 
@@ -211,7 +211,7 @@ def answer(
         entry_id = answer_id(digest, call_id, leg, key)
         added = yield from _add_to_inbox(scope, entry_id, "answer", digest, value)
         all_taken = all_taken and added
-    if status == "waiting":
+    if status in ("done", "waiting"):
         yield from _open(scope)
     return all_taken
 

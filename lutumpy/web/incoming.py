@@ -173,7 +173,7 @@ class Incoming:
             await self._push(scope, inbound.message, known)
             if task is not None:
                 return Received(past, 0, task, await self._come_again(scope, past))
-            self._runs.begin(scope)
+            self._runs.begin(scope, seen=past.last)
             return Received(past, past.last, None)
         past = await self.past(scope)
         if not inbound.answers and not inbound.replies:
@@ -183,7 +183,7 @@ class Incoming:
             await self._decide(scope, inbound.answers, past, by)
             past = await self.past(scope)  # what was decided now is behind what waited for it
         asked = await self._reply(scope, inbound.replies, by)
-        self._runs.begin(scope)
+        self._runs.begin(scope, seen=past.last)
         named = [answer.approval_id for answer in inbound.answers]
         waits = past.waits(named, asked)
         if waits is None:
@@ -197,7 +197,7 @@ class Incoming:
         is_waiting = any(not entry.taken for entry in await self._store.inbox(scope))
         if past.events and not past.is_going_on and not is_waiting:
             return False
-        self._runs.begin(scope)
+        self._runs.begin(scope, seen=past.last)
         return True
 
     async def _is_asking(self, scope: str) -> bool:

@@ -13,6 +13,10 @@
 # anything but `stop` is followed by no other one, and what has to be done later is a timer, which
 # ends with the loop.
 #
+# A run that is stopped in another process loses its claim here, and its log says why. What was
+# wanted before that is wanted no more: a message that waits then waits for whoever comes later. So
+# whoever wants a run says how much of the log it has seen.
+#
 # A run may end without a word in the log for those who wait for their message: it failed before it
 # took that, or the conversation is stuck, which its log says only once. So watchers are told here
 # how the last run ended, where no other one follows it.
@@ -21,16 +25,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import datetime, timezone
 from typing import Any, cast
 
 from lutumpy import TakenOverError
-from lutumpy.durable import Claim, DurableLoop, OperatorStore, Stuck, Taken
+from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent, Stuck, Taken
 from lutumpy.durable.events import RUN_BY, RunBy
 from lutumpy.durable.log import ENDINGS, RunFailed, RunStopped
-from lutumpy.durable.shown import dump_event
 
 __all__ = ["Runs"]
 
@@ -66,6 +70,8 @@ class Runs:
         self._tell = tell
         self._tasks: dict[str, tuple[asyncio.Task[None], RunBy]] = {}
         self._again: set[str] = set()
+        # How much of its log who wants a conversation to go on has seen, while it has a task.
+        self._seen: dict[str, float] = {}
         self._stopping: set[str] = set()
         self._failures: dict[str, RunFailed | RunStopped] = {}
         # What wakes those that wait for another process.
@@ -73,8 +79,15 @@ class Runs:
         self._watchers: dict[str, int] = {}
         self._leaving: set[asyncio.Task[bool]] = set()
 
-    def begin(self, scope: str) -> None:
-        """Let a conversation go on, in the background."""
+    def begin(self, scope: str, *, seen: float = math.inf) -> None:
+        """Let a conversation go on, in the background.
+
+        Args:
+            scope: The conversation's id.
+            seen: The number of the last event that whoever wants it has seen. If somebody stops the
+                conversation after that, in another process, it is wanted no more.
+        """
+        self._seen[scope] = max(seen, self._seen.get(scope, 0))
         if scope in self._elsewhere:
             self._elsewhere[scope].set()
             return
@@ -96,6 +109,7 @@ class Runs:
 
     def _ended(self, scope: str, task: asyncio.Task[None], by: RunBy) -> None:
         self._tasks.pop(scope, None)
+        seen = self._seen.pop(scope, 0)
         is_wanted = scope in self._again
         is_stopped = task.cancelled() and scope in self._stopping
         is_loop_ending = task.cancelled() and not is_stopped
@@ -104,23 +118,42 @@ class Runs:
         if is_stopped:
             self._failures[scope] = RunStopped(by.by)
         if is_wanted and not is_loop_ending:
-            self.begin(scope)
+            self.begin(scope, seen=seen)
         elif scope in self._failures and self._tell is not None:
             self._tell(scope)
 
     async def _run(self, scope: str, by: RunBy) -> None:
         RUN_BY.set(by)
         try:
-            while isinstance(outcome := await self._loop.run(scope), Taken):
-                if not await self._wait_for_another(scope, outcome.until):
-                    return
-            if isinstance(outcome, Stuck):
-                self._failures[scope] = RunFailed("Stuck")
+            await self._go_on(scope)
         except Exception as error:
             # Its log says so to those who watch; why is for who operates it.
             logger.error("the run of %r failed: %s: %s", scope, type(error).__name__, error)
             if not isinstance(error, TakenOverError):  # whoever has it writes how it ends
                 self._failures[scope] = RunFailed(type(error).__name__)
+
+    async def _go_on(self, scope: str) -> None:
+        """Run a conversation, or wait for the process that does; then look again."""
+        try:
+            while isinstance(outcome := await self._loop.run(scope), Taken):
+                if not await self._wait_for_another(scope, outcome.until):
+                    return
+        except TakenOverError:
+            if not await self._was_stopped(scope):
+                raise
+            return
+        if isinstance(outcome, Stuck):
+            self._failures[scope] = RunFailed("Stuck")
+
+    async def _was_stopped(self, scope: str) -> bool:
+        """Whether another process has stopped a conversation since its run was wanted here."""
+        last = await _find_last(self._store, scope)
+        event = None if last is None else last.load()
+        if last is None or not isinstance(event, RunStopped) or last.seq <= self._seen[scope]:
+            return False
+        self._again.discard(scope)
+        self._failures[scope] = event
+        return True
 
     async def _wait_for_another(self, scope: str, until: datetime) -> bool:
         """Wait while another process goes on with a conversation; gives whether to try then.
@@ -143,6 +176,8 @@ class Runs:
             pass  # time to look again
         finally:
             del self._elsewhere[scope]
+        if await self._was_stopped(scope):
+            return False
         return is_wanted or (scope in self._watchers and not await has_ended(self._store, scope))
 
     async def stop(self, scope: str, by: str) -> bool:
@@ -160,22 +195,15 @@ class Runs:
         if found is not None:
             is_elsewhere = scope in self._elsewhere
             task, run = found
-            run.by = by
+            run.by, run.stops = by, True
             self._stopping.add(scope)
             task.cancel()
             await asyncio.wait([task])
             if not is_elsewhere:
                 return True
-        if not await self._store.break_lease(scope, by=by):
-            return False
         # That process can write nothing any more, and notices it when it renews its lease: after a
-        # third of it at the latest. So the end of the run is said here.
-        claim = await self._store.claim(scope)
-        if isinstance(claim, Claim):
-            event = dump_event(RunStopped(by))
-            await self._store.add_events(claim, [event])
-            await self._store.release(claim)
-        return True
+        # third of it at the latest. So the store says in its log that the run has ended.
+        return await self._store.break_lease(scope, by=by, stop=True)
 
     # --- watchers ----------------------------------------------------------------------------
 
@@ -208,11 +236,17 @@ async def has_ended(store: OperatorStore, scope: str) -> bool:
 
     One that hasn't goes on in some process, or its process was killed.
     """
+    last = await _find_last(store, scope)
+    return last is None or last.event.get("event") in ENDINGS
+
+
+async def _find_last(store: OperatorStore, scope: str) -> StoredEvent | None:
+    """The last event of a conversation; one behind it, where that is gone."""
     last = await store.last_event(scope)
     if not last:
-        return True
+        return None
     async with aclosing(cast("Any", store.events(scope, after=last - 1))) as log:
         async for stored in log:
-            if stored.seq >= last:
-                return stored.event.get("event") in ENDINGS
-    return False
+            found: StoredEvent = stored
+            return found
+    return None

@@ -231,7 +231,7 @@ class _Chat:
             # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
         if past.is_going_on:  # or its process was killed, and whoever watches waits for it
-            self._runs.begin(scope)
+            self._runs.begin(scope, seen=past.last)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
 
@@ -267,8 +267,9 @@ class _Chat:
         }
         if not {*answers} <= asked:
             raise WebError(409, "Nobody asks that, or it was answered.")
+        seen = await self._store.last_event(scope)
         taken = await self._incoming.answer(scope, call_id, answers, by)
-        self._runs.begin(scope)
+        self._runs.begin(scope, seen=seen)
         return _respond_json({"taken": taken})
 
     # --- AG-UI, and our own ------------------------------------------------------------------
@@ -304,10 +305,11 @@ class _Chat:
         if not named.isascii() or not named.isdigit() or len(named) > 18:
             raise WebError(422, "`after` is not a number.")
         after = int(named)
-        if after > await self._store.last_event(scope):
+        last = await self._store.last_event(scope)
+        if after > last:
             raise WebError(409, "There is no such event yet.")
         if not await has_ended(self._store, scope):  # as in `stream`
-            self._runs.begin(scope)
+            self._runs.begin(scope, seen=last)
         show = self._settings.show
         # What was seen is read only where it says which calls aren't shown.
         past = await self._incoming.past(scope) if show.hides_tools else Past((), after)

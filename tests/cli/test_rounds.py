@@ -258,6 +258,9 @@ def test_a_stuck_one_is_retried_and_a_lease_is_broken(run: Run, agent: Agent) ->
 
     asyncio.run(claim(stuck=False))
     assert run("rounds", "break", *said).code == 0
+    asyncio.run(claim(stuck=False))
+    assert run("rounds", "break", *said, "--stop").code == 0
+    assert "it was stopped by ann" in run("rounds", "list", agent.path, "--all").out
     asyncio.run(claim(stuck=True))
     assert "it killed its process" in run("rounds", "list", agent.path, "--all").out
     (found,) = records(run("rounds", "retry", *said, "--json").out)

@@ -17,7 +17,7 @@ import anyio
 import pytest
 from durable_toolkit import Desk, Ledger, Model, asked, call, dispatcher, make_loop, results
 from postgres_server import has_pgbouncer, serve_pgbouncer
-from stores_toolkit import claimed, commit_text, open_claim, plan_of, result_of
+from stores_toolkit import claimed, commit_text, follow, open_claim, plan_of, result_of
 
 from lutumpy import Hold, RunNormally, Session, TakenOverError
 from lutumpy.durable import (
@@ -34,6 +34,7 @@ from lutumpy.durable import (
     Waiting,
 )
 from lutumpy.durable.columns import key_of
+from lutumpy.durable.log import RunStopped
 from lutumpy.testing import Reply
 
 MONTH = 30 * 24 * 3600
@@ -119,6 +120,38 @@ async def test_a_run_whose_lease_is_broken_ends_and_another_goes_on(store: Any) 
     assert ledger.count("charge 7") == 1
     status, text = results(await store.session("s"))[0]
     assert (status, "outcome is unknown" in text) == ("error", True)
+
+
+async def test_a_run_that_is_stopped_is_gone_on_with_once_something_comes_W19(store: Any) -> None:
+    first = await open_claim(store)
+    await store.push("s", "more", idempotency_key="1")
+    assert await store.break_lease("s", by="ann", stop=True) is True
+    assert await store.break_lease("s", by="ann", stop=True) is False  # nobody runs it any more
+    with pytest.raises(TakenOverError):
+        await store.renew(first)
+    (event,) = await follow(store, 1)
+    assert (event.load(), event.task, event.round) == (RunStopped("ann"), 1, 1)
+    (info,) = await store.scopes()
+    assert (info.status, info.last_error) == ("done", "it was stopped by ann")
+    assert await store.next() is None
+    # A message that comes then lets it go on, and so does what its open round waits for.
+    await store.push("s", "and more", idempotency_key="2")
+    assert await store.next(reserve=0) == "s"
+    second = await claimed(store)
+    await store.record(second, "plan", plan_of("c1"))
+    assert await store.break_lease("s", by="ann", stop=True) is True
+    assert await store.next() is None
+    await store.decide("s", "sha256:1", {"c1": {"decision": "run"}}, by="ann")
+    assert await store.next() == "s"
+
+
+async def test_a_run_that_has_come_to_wait_is_not_stopped_any_more_W1_W19(store: Any) -> None:
+    claim = await open_claim(store)
+    await store.record(claim, "plan", plan_of("c1"))
+    await store.add_events(claim, [{"event": "RunWaits", "status": "waiting"}])
+    assert await store.break_lease("s", by="ann", stop=True) is True
+    assert (await store.scopes())[0].status == "waiting"
+    assert await store.last_event("s") == 1
 
 
 # --- keys --------------------------------------------------------------------------------------

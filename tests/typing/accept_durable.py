@@ -147,6 +147,6 @@ async def operate(store: OperatorStore) -> None:
     (info,) = await store.scopes(status="stuck", prefix="tenant/")
     assert_type(info.last_error, str | None)
     await store.fork("a", at=(2, 1), to="b")
-    assert_type(await store.break_lease("a", by="ann"), bool)
+    assert_type(await store.break_lease("a", by="ann", stop=True), bool)
     assert_type(await store.retry("a", by="ann"), bool)
     assert_type(await store.prune(before=info.updated, what=["events"]), Pruned)

@@ -602,6 +602,88 @@ async def test_stop_reaches_a_run_of_another_process_W19() -> None:
         )
 
 
+def gated_loop(store: MemoryStore, goes: asyncio.Event, **options: Any) -> Any:
+    """A loop whose tool waits until it may go on."""
+
+    @tool_fn(effect="read")
+    async def look(word: str) -> str:
+        """Look a word up, when it may."""
+        await goes.wait()
+        return word
+
+    class Gated(Toolset, tools=[look]):
+        """A tool that waits."""
+
+    return make_loop(store, PLAIN, tools=Gated, dispatch=Dispatcher(Gated), **options)
+
+
+@pytest.mark.parametrize("waits_in", ["the process that runs", "a third process"])
+async def test_a_stop_in_another_process_begins_nothing_where_a_message_waits_W19(
+    waits_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message waits for whoever comes later, as it does where the run is stopped."""
+    monkeypatch.setattr(lutumpy.web.runs, "_MOST_SECONDS_BETWEEN_TRIES", 0.1)
+    monkeypatch.setattr(lutumpy.web.runs, "_SECONDS_BETWEEN_TRIES", 0.1)
+    store = MemoryStore()
+    goes = asyncio.Event()
+    loop = gated_loop(store, goes, lease=0.6)
+    async with serving(store, loop=loop) as runs, serving(store, loop=loop) as stops:
+        reading = asyncio.create_task(runs.post("/chat", said()))
+        await until(lambda: "c1" in store._conversations and len(store._find("c1").events) >= 5)
+        async with serving(store, loop=loop) as third:
+            site = runs if waits_in == "the process that runs" else third
+            second = asyncio.create_task(site.post("/chat", said("And?", id="m2")))
+            await left(store, "m2")
+            await asyncio.sleep(0.1)
+            assert json.loads(await stops.post("/chat/c1/stop", {})) == {"stopped": True}
+            stopped = {"type": "abort", "reason": "stopped by ann"}
+            assert ChatClient().read(await reading).finished == stopped
+            assert chunks_of(await second) == [stopped, "[DONE]"]
+            await asyncio.sleep(0.4)
+            assert store._find("c1").events[-1].event["event"] == "RunStopped"
+            assert [each.id for each in await store.inbox("c1")] == ["message:m2"]
+            # What is said behind the stop lets it go on, in whichever process.
+            goes.set()
+            await site.post("/chat", said("And more?", id="m3"))
+            assert await store.inbox("c1") == ()
+
+
+async def test_what_is_said_behind_a_stop_goes_on_before_its_process_has_noticed_W19() -> None:
+    store = MemoryStore()
+    goes = asyncio.Event()
+    loop = gated_loop(store, goes, lease=1.5)
+    async with serving(store, loop=loop) as runs, serving(store, loop=loop) as stops:
+        reading = asyncio.create_task(runs.post("/chat", said()))
+        await until(lambda: "c1" in store._conversations and len(store._find("c1").events) >= 5)
+        assert json.loads(await stops.post("/chat/c1/stop", {})) == {"stopped": True}
+        goes.set()
+        await runs.post("/chat", said("And?", id="m2"))
+        await reading
+        assert await store.inbox("c1") == ()
+
+
+async def test_no_worker_goes_on_with_what_was_stopped_before_something_is_said_W19() -> None:
+    store = MemoryStore()
+    loop = gated_loop(store, asyncio.Event(), lease=0.6)
+    async with serving(store, loop=loop) as runs, serving(store, loop=loop) as stops:
+        for number, site in enumerate([runs, stops]):
+            reading = asyncio.create_task(runs.post("/chat", said(id=f"m{number}")))
+            await until(lambda: bool(store._conversations) and has_claim(store))
+            await store.push("c1", "And?", idempotency_key=f"w{number}")
+            assert json.loads(await site.post("/chat/c1/stop", {})) == {"stopped": True}
+            await reading
+            assert await store.next() is None
+            assert await store.inbox("c1")
+        await store.push("c1", "Go on.", idempotency_key="w")
+        assert await store.next() == "c1"
+
+
+def has_claim(store: MemoryStore) -> bool:
+    """Whether a run of the conversation is inside a call."""
+    found = store._find("c1")
+    return found.lease_until is not None and found.events[-1].event["event"] == "RoundPlanned"
+
+
 async def begun_elsewhere(store: MemoryStore, lease: float) -> None:
     """A conversation whose run another process has begun."""
     session = Session()

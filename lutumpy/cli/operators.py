@@ -117,9 +117,9 @@ def break_lease(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """End the lease of a conversation whose process doesn't answer, or stop its run.
+    """End the lease of a conversation, or stop its run.
 
-    That process can write nothing to it any more.
+    For a process that doesn't answer: it can write nothing to the conversation any more.
 
     Exit code 0: it is ended. 1: there was none. 2: there is no such conversation.
     """

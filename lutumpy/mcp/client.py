@@ -452,7 +452,7 @@ class McpTools(Materials):
         ticket: CallTicket | None = None,
     ) -> DynamicOutput:
         """Run a tool of the server (rules MCP4 to MCP6)."""
-        connection = self._require_connection()
+        connection = self._connection or self._require_connection()
         result = await self._sender.call(connection, name, effect, arguments, call, ticket)
         if self._on_answer is not None:
             done = self._on_answer(call, result)

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from google import genai
-from google.genai import types
+from google.genai import _api_client, types
 
 from lutumpy import NeedsTools, Session, Toolset, Transcript, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
@@ -237,10 +236,14 @@ def test_a_chunk_on_which_the_sdk_fails_is_told_with_what_had_come(chunk: str) -
     """What a proxy says has another shape than the API's; the SDK raises a `TypeError` for it."""
     content = f"data: {json.dumps(FIRST)}\n\ndata: {chunk}\n\n".encode()
 
-    def answer(request: Any) -> Any:
-        return httpx2.Response(200, content=content, headers={"content-type": "text/event-stream"})
+    # Releases of the SDK have this or the other HTTP library below them.
+    below: Any = _api_client.SyncHttpxClient.__base__
+    stack: Any = sys.modules[below.__module__.partition(".")[0]]
 
-    arguments = {"transport": httpx2.MockTransport(answer)}
+    def answer(request: Any) -> Any:
+        return stack.Response(200, content=content, headers={"content-type": "text/event-stream"})
+
+    arguments = {"transport": stack.MockTransport(answer)}
     options = types.HttpOptions(client_args=arguments, async_client_args=arguments)
     session = Session(asked())
 

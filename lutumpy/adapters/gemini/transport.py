@@ -292,10 +292,10 @@ def _read_count(reply: Any) -> int:
 
 
 def _stream_error(error: Exception, reading: bool) -> AdapterError | None:
-    if isinstance(error, ImportError):
-        return missing_sdk(error)
-    found = None if is_unread(error) else sdk_error(error)
-    return unread_chunk(error) if found is None and reading else found
+    found = missing_sdk(error) if isinstance(error, ImportError) else sdk_error(error)
+    if reading and (found is None or is_unread(error)):
+        return unread_chunk(error)
+    return found
 
 
 def _raise_first_chunk(error: Exception) -> None:

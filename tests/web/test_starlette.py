@@ -834,7 +834,11 @@ async def test_files_of_allowed_kinds_are_messages_and_what_is_shown_is_chosen()
         await site.post("/chat", said("Other.", id="m1"), status=409)
 
 
-@pytest.mark.parametrize("kept_out", [None, False, "", {}, Response(status_code=401)], ids=repr)
+@pytest.mark.parametrize(
+    "kept_out",
+    [None, False, "", {}, Response(status_code=401)],
+    ids=["none", "false", "empty", "object", "response"],
+)
 async def test_only_a_name_lets_somebody_in(kept_out: Any) -> None:
     async def nobody(request: Request, scope: str) -> Any:
         return kept_out

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote
 
 from lutumpy.plain.pointer import pointer
+from lutumpy.plain.uri_references import read_address
 
 __all__ = ["PLAIN_VALUES", "place_references"]
 
@@ -71,7 +72,7 @@ def place_references(source: Mapping[str, Any]) -> Mapping[str, Any]:
         return source
 
     def place(reference: str, base: str) -> str:
-        uri, fragment = _join(base, reference), ""
+        uri, fragment = read_address(base, reference), ""
         if "#" in reference:
             fragment = unquote(reference.partition("#")[2])
         start = resources.get(uri)
@@ -121,7 +122,7 @@ def _based(node: _Node) -> _Node:
     """The same with the address that it gives itself."""
     if node.has_names or not _is_text(node.value, "$id"):
         return node
-    return node._replace(base=_join(node.base, node.value["$id"]))
+    return node._replace(base=read_address(node.base, node.value["$id"]))
 
 
 def _copy(node: _Node, place: Any) -> Any:
@@ -142,16 +143,6 @@ def _copy(node: _Node, place: Any) -> Any:
 
 def _is_text(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get(key), str)
-
-
-def _join(base: str, reference: str) -> str:
-    """A reference read against an address, without its fragment."""
-    if reference.startswith("#"):
-        return base
-    try:
-        return urldefrag(urljoin(base, reference))[0]
-    except ValueError:  # such as an address with half of a bracket
-        return reference.partition("#")[0]
 
 
 def _quote(text: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urldefrag, urljoin
 
 from lutumpy.plain.pointer import tokens
+from lutumpy.plain.uri_references import read_address
 from lutumpy.rules.problem import is_array, is_object, mapping
 from lutumpy.rules.schema_walk import DEFINITIONS, resolve
 
@@ -21,7 +21,6 @@ __all__ = [
     "definitions_for",
     "inline_root",
     "join_schemas",
-    "read_address",
     "referring_parts",
     "without_definitions",
 ]
@@ -76,16 +75,6 @@ def referring_parts(schema: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]
             for key, inner in node.items()
             if has_names or key not in PLAIN_VALUES
         ]
-
-
-def read_address(base: str, reference: str) -> str:
-    """The address of a reference that is read against a base, without its fragment."""
-    if reference.startswith("#"):
-        return base
-    try:
-        return urldefrag(urljoin(base, reference))[0]
-    except ValueError:  # such as an address with half of a bracket
-        return reference.partition("#")[0]
 
 
 def inline_root(document: dict[str, Any]) -> dict[str, Any]:

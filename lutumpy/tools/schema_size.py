@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from lutumpy.plain.preview import shorten
-from lutumpy.rules.schema_references import NAMED_SCHEMAS, PLAIN_VALUES, read_address
+from lutumpy.plain.uri_references import read_address
+from lutumpy.rules.schema_references import NAMED_SCHEMAS, PLAIN_VALUES
 from lutumpy.rules.schema_walk import resolve
 
 __all__ = [

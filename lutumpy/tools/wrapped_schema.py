@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from lutumpy.rules.schema_references import read_address, referring_parts
+from lutumpy.plain.uri_references import read_address
+from lutumpy.rules.schema_references import referring_parts
 
 __all__ = ["wrap_schema"]
 

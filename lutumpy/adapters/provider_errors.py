@@ -28,9 +28,9 @@ __all__ = [
     "is_connection_error",
     "is_passing_status",
     "is_sdk_error",
-    "is_unreadable",
     "retry_after",
     "shorten_text",
+    "unreadable_error",
 ]
 
 _SDK_PACKAGES = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
@@ -143,15 +143,31 @@ def is_connection_error(error: BaseException) -> bool:
     return any(kind.__name__ in _CONNECTION_ERRORS for kind in type(error).__mro__)
 
 
-def is_unreadable(error: Exception, packages: Collection[str]) -> bool:
-    """Whether what was raised while events were read says that an SDK can't read one of them.
+def unreadable_error(
+    error: Exception, packages: Collection[str], api: str, what: str
+) -> AdapterError | None:
+    """What an SDK raised as it read a piece of a stream that it can't read; `None` for a bug, or
+    something of the caller's.
+
+    Args:
+        error: What was raised while the stream was read.
+        packages: Those of the SDK. What other code raises is a bug, or something of the caller's.
+        api: The API.
+        what: What the API calls a piece of its streams, as `an event`.
+    """
+    if not _is_unreadable(error, packages):
+        return None
+    text = shorten_text(safe_str(error))
+    return AdapterError(
+        f"{api}: the stream holds {what} that can't be read: {text}", provider=api, retryable=True
+    )
+
+
+def _is_unreadable(error: Exception, packages: Collection[str]) -> bool:
+    """Whether an SDK couldn't read what came.
 
     The SDKs expect the shapes that their provider documents. What a proxy or another host sends
     may be refused in any words, or be a `TypeError` of the SDK's own code.
-
-    Args:
-        error: What was raised.
-        packages: Those of the SDK. What other code raises is a bug, or something of the caller's.
     """
     if isinstance(error, (ValueError, RecursionError)):
         return True

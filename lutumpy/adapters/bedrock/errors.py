@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutumpy.adapters.bedrock.decode import API
-from lutumpy.adapters.provider_errors import adapter_error, is_unreadable, shorten_text
+from lutumpy.adapters.provider_errors import adapter_error, shorten_text, unreadable_error
 from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
@@ -143,13 +143,7 @@ def unread_event(error: Exception) -> AdapterError | None:
     """What botocore raised as it read an event of a stream that it can't read; `None` for a bug,
     or something of the caller's.
     """
-    if not is_unreadable(error, _PACKAGES):
-        return None
-    return AdapterError(
-        f"{API}: the stream holds an event that can't be read: {shorten_text(safe_str(error))}",
-        provider=API,
-        retryable=True,
-    )
+    return unreadable_error(error, _PACKAGES, API, "an event")
 
 
 def broken_reply(received: int, length: int, request_id: str | None) -> AdapterError:

@@ -10,8 +10,8 @@ from lutumpy.adapters.provider_errors import (
     adapter_error,
     error_body,
     is_sdk_error,
-    is_unreadable,
     shorten_text,
+    unreadable_error,
 )
 from lutumpy.errors import AdapterError
 from lutumpy.plain.safe_text import safe_str
@@ -67,13 +67,7 @@ def unread_chunk(error: Exception) -> AdapterError | None:
     """What google-genai raised as it read a chunk of a stream that it can't read; `None` for a bug,
     or something of the caller's.
     """
-    if not is_unreadable(error, _SDK):
-        return None
-    return AdapterError(
-        f"{API}: the stream holds a chunk that can't be read: {shorten_text(safe_str(error))}",
-        provider=API,
-        retryable=True,
-    )
+    return unreadable_error(error, _SDK, API, "a chunk")
 
 
 def sdk_error(error: Exception, *, making: bool = False) -> AdapterError | None:

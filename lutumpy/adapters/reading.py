@@ -11,7 +11,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,12 +80,14 @@ class HistoryReading:
 
     Args:
         api: The API whose history it is.
+        takes_bytes: Its SDK takes bytes, which are base64 on the wire.
     """
 
-    __slots__ = ("_api", "_problems", "_transcript")
+    __slots__ = ("_api", "_problems", "_takes_bytes", "_transcript")
 
-    def __init__(self, api: str) -> None:
+    def __init__(self, api: str, *, takes_bytes: bool = False) -> None:
         self._api = api
+        self._takes_bytes = takes_bytes
         self._problems: list[str] = []
         self._transcript = Transcript()
 
@@ -104,13 +106,17 @@ class HistoryReading:
                 f"a history is a list of messages or items, not {type(messages).__name__}"
             )
         originals = list(messages)
-        found = [entry_of(entry, position.format(index)) for index, entry in enumerate(originals)]
+        takes_bytes = self._takes_bytes
+        found = [
+            entry_of(entry, position.format(index), takes_bytes=takes_bytes)
+            for index, entry in enumerate(originals)
+        ]
         if any(b"\xef\xbf\xbd" in entry.data for entry in found):
             # Where lone surrogates were replaced, ids that differed may be the same now: they are
             # told apart as they came.
             ids = _HistoryIds()
             found = [
-                entry_of(entry, position.format(index), ids)
+                entry_of(entry, position.format(index), ids, takes_bytes=takes_bytes)
                 for index, entry in enumerate(originals)
             ]
         return found
@@ -242,18 +248,21 @@ class _HistoryIds:
         return f"{cleaned}_{hashlib.sha256(data).hexdigest()[:12]}"
 
 
-def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry:
+def entry_of(
+    value: Any, position: str, ids: _HistoryIds | None = None, *, takes_bytes: bool = False
+) -> Entry:
     """One object of a history.
 
     Args:
         value: What is there.
         position: Where it is, as the provider writes it.
         ids: The ids of the whole history.
+        takes_bytes: Bytes in it become base64.
 
     Raises:
         TranscriptError: it is not a JSON object.
     """
-    data, parsed = decoded(value, position, ids)
+    data, parsed = decoded(value, position, ids, takes_bytes=takes_bytes)
     if not isinstance(parsed, dict):
         raise TranscriptError(
             f"{position} is not a JSON object but {type(parsed).__name__}; nothing was read"
@@ -261,16 +270,18 @@ def entry_of(value: Any, position: str, ids: _HistoryIds | None = None) -> Entry
     return Entry(position, data, parsed)
 
 
-def decoded(value: Any, position: str, ids: _HistoryIds | None = None) -> tuple[bytes, Any]:
+def decoded(
+    value: Any, position: str, ids: _HistoryIds | None = None, *, takes_bytes: bool = False
+) -> tuple[bytes, Any]:
     """A value as JSON bytes, and parsed; objects of the SDKs become what they were made from.
 
-    Lone surrogates, which no provider takes, become U+FFFD.
+    Lone surrogates, which no provider takes, become U+FFFD; with `takes_bytes` bytes become base64.
 
     Raises:
         TranscriptError: it holds what is not JSON, or is nested deeper than 200 levels.
     """
     try:
-        text = _encode(value)
+        text = _encode_with_bytes(value) if takes_bytes else _encode(value)
         if ids is not None:
             text = _encode(ids.cleaned(json_values.decode(text)))
         data = json_values.clean_text(text).encode()
@@ -287,6 +298,8 @@ def _to_plain(value: Any) -> Any:
         return dict(value)
     fields = getattr(type(value), "model_fields", None)
     if isinstance(fields, dict):
+        if type(value).__pydantic_decorators__.model_serializers:
+            return value.model_dump(mode="json")  # on the wire it is not its fields
         # What was set, by its name on the wire; a dump of the whole would also hold what the SDK
         # parsed, further down.
         names_set = value.model_fields_set
@@ -303,9 +316,21 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_to_plain
-).encode
+def _to_plain_or_base64(value: Any) -> Any:
+    """The same, with base64 for bytes."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    return _to_plain(value)
+
+
+def _encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
+    return json.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
+    ).encode
+
+
+_encode = _encoder(_to_plain)
+_encode_with_bytes = _encoder(_to_plain_or_base64)
 
 
 def _measure_depth(data: bytes) -> int:

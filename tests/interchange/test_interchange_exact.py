@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import pickle
@@ -30,7 +31,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import AssistantTurn, Session, Transcript, TranscriptError
+from lutumpy import AssistantTurn, ImagePart, Session, Transcript, TranscriptError
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.doctor import check_messages
@@ -38,6 +39,8 @@ from lutumpy.models import CallBlock, Message, OpaqueBlock, ToolResults, Verbati
 from lutumpy.testing import Reply, ScriptedModel
 
 Json = Any
+PNG = b"\x89PNG\r\n\x1a\n\xff\xfe"
+PNG_TEXT = base64.b64encode(PNG).decode()
 
 
 @each("row", ROWS, name_of)
@@ -678,6 +681,55 @@ def test_blocks_of_the_anthropic_sdk_are_read_as_it_would_send_them() -> None:
         },
         {"role": "assistant", "content": [{"type": "text", "text": "y"}]},
     ]
+
+
+def test_contents_of_the_gemini_sdk_are_read_as_it_would_send_them() -> None:
+    """It has signatures and images as bytes, which are base64 on the wire."""
+    from google.genai import types
+
+    content = {
+        "role": "model",
+        "parts": [
+            {"functionCall": {"name": "f", "args": {"a": 1}}, "thoughtSignature": "AY89a18w"},
+        ],
+    }
+    answer = types.GenerateContentResponse.model_validate({"candidates": [{"content": content}]})
+    (candidate,) = answer.candidates or []
+    shown = types.Part(inline_data=types.Blob(data=PNG, mime_type="image/png"))
+    asked = types.Content(role="user", parts=[types.Part(text="x"), shown])
+    by_hand = {"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}]}
+    result = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    results = {"role": "user", "parts": [result]}
+    history = [asked, candidate.content, results, by_hand]
+    transcript = Transcript.from_messages("gemini_generate_content", history)
+    image = {"inlineData": {"data": PNG_TEXT, "mimeType": "image/png"}}
+    assert ADAPTERS["gemini_generate_content"].messages(transcript) == [
+        {"role": "user", "parts": [{"text": "x"}, image]},
+        content,
+        results,
+        {"role": "user", "parts": [image]},
+    ]
+    assert image_of(transcript) == PNG
+
+
+def test_messages_of_the_ollama_sdk_are_read_as_it_would_send_them() -> None:
+    import ollama
+
+    message = ollama.Message(role="user", content="x", images=[ollama.Image(value=PNG)])
+    by_hand = {"role": "user", "content": "y", "images": [PNG, bytearray(PNG)]}
+    transcript = Transcript.from_messages("ollama_chat", [message, by_hand])
+    assert ADAPTERS["ollama_chat"].messages(transcript) == [
+        {"role": "user", "content": "x", "images": [PNG_TEXT]},
+        {"role": "user", "content": "y", "images": [PNG_TEXT, PNG_TEXT]},
+    ]
+    assert image_of(transcript) == PNG
+
+
+def image_of(transcript: Transcript) -> bytes | None:
+    """The first image that the user shows, as other APIs are sent it."""
+    (first, *_) = [item for item in transcript if isinstance(item, Message)]
+    (image,) = [part for part in first.parts if isinstance(part, ImagePart)]
+    return image.data
 
 
 # --- going on -------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def read_gemini(
     Raises:
         TranscriptError: it is no history, or a call has no result where it should be.
     """
-    history = HistoryReading(API)
+    history = HistoryReading(API, takes_bytes=True)
     entries = history.entries(messages, "contents[{}]")
     if system is not None:
         history.add(_read_system(system))

@@ -40,7 +40,7 @@ def read_ollama(
     Raises:
         TranscriptError: it is not a history, or a call has no result where it should be.
     """
-    history = HistoryReading(API)
+    history = HistoryReading(API, takes_bytes=True)
     entries = history.entries(messages, WHERE)
     if system is not None:
         if not isinstance(system, str):

@@ -246,10 +246,16 @@ def _has_roles(value: Any) -> bool:
 
 
 def _compile(uri: str) -> re.Pattern[str]:
-    pieces = _NAME.split(uri)
-    pattern = "".join(
-        [f"(?P<{one}>[^/]+)" if index % 2 else re.escape(one) for index, one in enumerate(pieces)]
-    )
+    pattern = ""
+    named: set[str] = set()
+    for index, piece in enumerate(_NAME.split(uri)):
+        if index % 2 == 0:
+            pattern += re.escape(piece)
+        elif piece in named:
+            pattern += f"(?P={piece})"  # one name stands for one text
+        else:
+            named.add(piece)
+            pattern += f"(?P<{piece}>[^/]+)"
     return re.compile(pattern)
 
 

@@ -190,6 +190,17 @@ def test_what_can_be_no_prompt_or_resource_is_refused_when_declared() -> None:
             mcp_server(NoTools, resources={"note://{number}": value})
 
 
+async def test_a_place_that_a_template_names_twice_holds_one_text() -> None:
+    def same(a: str, b: str) -> str:
+        return f"{a} and {b}"
+
+    server = mcp_server(NoTools, resources={"note://{a}/{b}/{a}": same})
+    async with McpTools(server) as there:
+        assert await there.read("note://1%2F2/3/1%2F2") == (TextPart("1/2 and 3"),)
+        with pytest.raises(MCPError, match="There is no resource"):
+            await there.read("note://1/3/2")
+
+
 async def test_a_list_without_end_and_a_closed_connection_are_errors() -> None:
     async def list_prompts(context: Any, params: Any) -> ListPromptsResult:
         return ListPromptsResult(prompts=[Prompt(name="a")], next_cursor="again")

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.mending import Stage, drop_entry, placed
-from lutumpy.doctor.mixed_reader import MixedReader, reader_for
+from lutumpy.doctor.mixed_reader import MixedReader, ResultLookup, reader_for
 from lutumpy.doctor.pieces import (
     Call,
     Media,
@@ -50,9 +51,9 @@ def conversion_to(spelling: Spelling) -> Stage:
                 first_problems[index] = problem
         if not first_problems:
             return
-        unnamed_ids = reader.unnamed_result_ids(editor.document)
+        results = reader.look_up_results(editor.document)
         for run in _find_runs(reader, editor, sorted(first_problems)):
-            _convert_run(reader, editor, first_problems[run[0]], run, unnamed_ids)
+            _convert_run(reader, editor, first_problems[run[0]], run, results)
 
     return convert
 
@@ -89,13 +90,18 @@ def _convert_run(
     editor: Editor,
     problem: Problem,
     run: list[int],
-    unnamed_ids: Mapping[int, str],
+    results: ResultLookup,
 ) -> None:
     pieces: list[Piece] = []
     role = "assistant"
     for index in run:
-        role, read = reader.read_entry(editor.get((index,)), index, unnamed_ids.get(index))
-        pieces += read
+        role, read = reader.read_entry(editor.get((index,)), index, results.ids.get(index))
+        pieces += [
+            replace(piece, is_custom=True)
+            if isinstance(piece, Result) and results.is_custom(index, piece.call_id)
+            else piece
+            for piece in read
+        ]
     entries = write_entry(reader.own, role, pieces)
     if not entries:
         reason = (

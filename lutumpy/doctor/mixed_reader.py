@@ -23,6 +23,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Result, T
 from lutumpy.doctor.spelling import PartReader, ResultReader, Spelling
 from lutumpy.doctor.wording import as_text
 
-__all__ = ["MixedReader", "reader_for"]
+__all__ = ["MixedReader", "ResultLookup", "reader_for"]
 
 # Agent frameworks write calls of this type where Chat Completions has its own.
 _FRAMEWORK_CALL = "tool_call"
@@ -57,6 +58,23 @@ def _reader(
     own: Spelling, built_in: tuple[Spelling, ...], added: tuple[Spelling, ...]
 ) -> MixedReader:
     return MixedReader(own, built_in, added)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLookup:
+    """What results don't say themselves, but their calls do.
+
+    Attributes:
+        ids: Ids for results that name their call in another way than by an id, by message.
+        custom: Results of calls with free text: the message of each, and the id in it.
+    """
+
+    ids: Mapping[int, str]
+    custom: frozenset[tuple[int, str]]
+
+    def is_custom(self, message: int, call_id: Any) -> bool:
+        """Whether the result with this id answers a call with free text."""
+        return isinstance(call_id, str) and (message, call_id) in self.custom
 
 
 class MixedReader:
@@ -227,8 +245,30 @@ class MixedReader:
             return False
         return any(isinstance(entry.get(key), str) for key in self._id_keys)
 
-    def unnamed_result_ids(self, messages: list[Any]) -> dict[int, str]:
-        """Ids for results that name their call in another way than by an id, by message."""
+    def look_up_results(self, messages: list[Any]) -> ResultLookup:
+        """Look up in all messages what their results don't say."""
+        ids = self._unnamed_result_ids(messages)
+        custom = self._custom_results(messages, ids) if self.own.tells_custom_results else ()
+        return ResultLookup(ids, frozenset(custom))
+
+    def _custom_results(
+        self, messages: list[Any], unnamed_ids: Mapping[int, str]
+    ) -> Iterator[tuple[int, str]]:
+        kinds = _CallKinds()
+        for index, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                continue
+            role, pieces = self.read_entry(message, index, unnamed_ids.get(index))
+            if role != "assistant":
+                kinds.end_turn()
+            for piece in pieces:
+                call_id = _call_id_of(piece)
+                if call_id is not None:
+                    kinds.call(call_id, is_custom=isinstance(piece, Call) and piece.is_custom)
+                elif isinstance(piece, Result) and kinds.answers_custom(piece.call_id):
+                    yield index, piece.call_id
+
+    def _unnamed_result_ids(self, messages: list[Any]) -> dict[int, str]:
         found: dict[int, str] = {}
         for spelling in self._known:
             found = {**spelling.unnamed_result_ids(messages), **found}
@@ -360,6 +400,38 @@ class MixedReader:
                 yield self.read_part(part)
             elif part not in (None, ""):
                 yield Text(part if isinstance(part, str) else as_text(part))
+
+
+class _CallKinds:
+    """Which kind of call a result answers.
+
+    Hosts use an id again, also for a call of the other kind: a result is for the calls of the last
+    turn with its id, in their order.
+    """
+
+    __slots__ = ("_of_id", "_of_turn")
+
+    def __init__(self) -> None:
+        self._of_id: dict[str, list[bool]] = {}
+        self._of_turn: set[str] = set()
+
+    def end_turn(self) -> None:
+        """Somebody else speaks, or a result comes."""
+        self._of_turn = set()
+
+    def call(self, call_id: str, *, is_custom: bool) -> None:
+        """A call, with free text or without."""
+        if call_id not in self._of_turn:
+            self._of_turn.add(call_id)
+            self._of_id[call_id] = []
+        self._of_id[call_id].append(is_custom)
+
+    def answers_custom(self, call_id: Any) -> bool:
+        """Whether the next result with this id answers a call with free text."""
+        kinds = self._of_id.get(call_id) if isinstance(call_id, str) else None
+        if not kinds:
+            return False
+        return kinds.pop(0) if len(kinds) > 1 else kinds[0]
 
 
 def _add(table: dict[str, _Value], more: Mapping[str, _Value], taken: frozenset[str]) -> None:

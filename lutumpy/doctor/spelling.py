@@ -66,6 +66,7 @@ class Spelling:
         takes_calls_in_messages: Several calls, and texts with them, are one message.
         joins_messages: Neighbouring messages of one role are one message, with all their results.
         marks_errors: A result can be marked as an error.
+        tells_custom_results: A result of a call with free text is of a type of its own.
         has_refusals: It has a part for refusals.
         content_key: Where a message has its parts.
         role_names: Its own names of roles, with those that most APIs use.
@@ -85,6 +86,7 @@ class Spelling:
     takes_calls_in_messages: ClassVar[bool] = True
     joins_messages: ClassVar[bool] = False
     marks_errors: ClassVar[bool] = False
+    tells_custom_results: ClassVar[bool] = False
     has_refusals: ClassVar[bool] = False
     content_key: ClassVar[str] = "content"
     role_names: ClassVar[Mapping[str, str]] = {}

@@ -876,3 +876,27 @@ def test_a_call_with_free_text_is_read_beside_one_that_ollama_knows() -> None:
         {"name": "shell", "arguments": {"input": "ls"}},
     ]
     assert after[2:] == [tool("a"), tool("b")]
+
+
+FREE_TEXT: Json = {"id": "a", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("kinds", ["cf", "fc", "cfc", "fcf", "ccf"])
+def test_an_id_of_calls_of_both_kinds_keeps_the_result_of_each(kinds: str, apart: bool) -> None:
+    """Hosts use ids again: only the call before it shows of which kind a result is."""
+    history: History = [USER]
+    for number, kind in enumerate(kinds):
+        call = FREE_TEXT if kind == "c" else function("a")
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        history.append({**tool("a"), "content": f"result {number}"})
+        if apart:
+            history += [{"role": "assistant", "content": "Rain."}, MORE]
+    made, after = mended("openai_responses", history)
+    assert not {"close_call", "drop_result", "drop_call"} & set(made)
+    types = {"c": "custom_tool_call", "f": "function_call"}
+    calls = [item for item in after if "name" in item]
+    assert [call["type"] for call in calls] == [types[kind] for kind in kinds]
+    for number, call in enumerate(calls):
+        answer = {"type": f"{call['type']}_output", "call_id": call["call_id"]}
+        assert {**answer, "output": f"result {number}"} in after

@@ -746,3 +746,13 @@ def test_a_providers_call_with_a_field_of_results_is_dropped_as_a_call() -> None
     assert "drop_call" in [repair.kind for repair in repairs]
     for repair in repairs:
         assert repair.kind in ROWS[repair.rule].mending.repairs, repair
+
+
+def test_an_output_that_gets_another_kind_makes_room_for_the_one_behind_it() -> None:
+    """Two calls of both kinds have one id, and programs answer both by outputs of functions."""
+    custom = {"type": "custom_tool_call", "call_id": "a", "name": "shell", "input": "ls"}
+    first, second = output("a", "first"), output("a", "second")
+    kinds, after = mended("openai_responses", [USER, custom, first, call("a"), second])
+    assert kinds == ["set_field"]
+    first["type"] = "custom_tool_call_output"
+    assert after == [USER, custom, first, call("a"), second]

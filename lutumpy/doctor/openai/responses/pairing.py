@@ -10,7 +10,8 @@
 #     here none is earlier, so it is right before `output b`
 #
 # A call is answered by the nearest output that answers nothing else: one that comes before it,
-# or one of another kind that can be given its kind. If there is none, the call is closed as
+# or one of another kind that can be given its kind. Where an output before got another kind, the
+# one behind the call was no second one: it stays. If there is none, the call is closed as
 # interrupted.
 
 from __future__ import annotations
@@ -151,16 +152,30 @@ class _Pairing:
             for place in candidates
             if _can_answer(self.editor.get(place), call, is_before=place < path)
         ]
-        output = nearest(fitting, path)
+        output = nearest(fitting or self._find_later(candidates, path, call), path)
         if output is not None:
             candidates.remove(output)
         return output
+
+    def _find_later(
+        self, candidates: Sequence[Path], path: Path, call: dict[str, Any]
+    ) -> list[Path]:
+        """The outputs of the call's own kind that come after it."""
+        kind = kind_of(call)
+        return [
+            place
+            for place in candidates
+            if path < place and kind in calls_of_output(kind_of(self.editor.get(place)))
+        ]
 
     def _use(self, problem: Problem, output: Path, slot: int) -> None:
         """An output before its call moves behind it; one of another kind gets the call's kind."""
         editor = self.editor
         path = problem.path[:1]
         kind = kind_of(editor.get(path))
+        if path < output and kind in calls_of_output(kind_of(editor.get(output))):
+            self.loose.pop(int(output[0]), None)
+            return
         expect_entry(editor, output)
         if kind not in calls_of_output(kind_of(editor.get(output))):
             editor.put((*output, "type"), TEXT_OUTPUTS[kind])

@@ -95,6 +95,7 @@ class ResponsesSpelling(Spelling):
     entries: ClassVar[frozenset[str]] = frozenset(ITEM_TYPES) - {"message"}
     result_id_key = "call_id"
     takes_calls_in_messages = False
+    tells_custom_results = True
     has_refusals = True
 
     def text_part(self, text: str, *, by_model: bool) -> Json:

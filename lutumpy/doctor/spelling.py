@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from lutumpy.doctor.editor import copied
+from lutumpy.doctor.media import decode_text_file
 from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Reasoning, Result, Text
 from lutumpy.doctor.wording import NO_TEXT, as_object, as_text
 
@@ -176,7 +177,7 @@ class Spelling:
         if isinstance(piece, Media):
             part = self.write_media(piece)
             if part is None:
-                part = self.text_part(piece.text or _left_out(piece), by_model=by_model)
+                part = self.text_part(_words_of(piece), by_model=by_model)
             return part
         if isinstance(piece, Opaque):
             text = piece.value if isinstance(piece.value, str) else as_text(piece.value)
@@ -253,6 +254,16 @@ def read_refusal_part(part: Mapping[str, Any]) -> Piece | None:
 def read_as_reasoning(part: Mapping[str, Any]) -> Piece | None:
     """The reader of what only the API that wrote it can read."""
     return Reasoning()
+
+
+def _words_of(media: Media) -> str:
+    """What stands for something that the API can't show: its text, or a note that it was there."""
+    words = media.text
+    if words is None and media.data is not None:
+        words = decode_text_file(*media.data)
+    if not words:
+        return _left_out(media)
+    return f"{media.name}:\n{words}" if media.name else words
 
 
 def _left_out(media: Media) -> str:

@@ -679,6 +679,10 @@ def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(
     assert client.send(api, after) == (200, "")
 
 
+def document(source: Json) -> Json:
+    return {"type": "document", "title": "A", "context": "about it", "source": source}
+
+
 @pytest.mark.parametrize(
     ("api", "part", "wanted"),
     [
@@ -696,6 +700,40 @@ def test_a_model_shows_nothing_so_what_it_was_to_show_is_the_users(
                 "source": {"type": "text", "media_type": "text/plain", "data": "x"},
             },
             {"type": "text", "text": "x"},
+        ),
+        (
+            "openai_chat",
+            document({"type": "content", "content": [TEXT, TEXT]}),
+            {"type": "text", "text": "A:\nabout it\nI look.\nI look."},
+        ),
+        (
+            "openai_responses",
+            document({"type": "content", "content": "a"}),
+            {"type": "input_text", "text": "A:\nabout it\na"},
+        ),
+        (
+            "openai_chat",
+            document({"type": "text", "media_type": "text/plain", "data": "a"}),
+            {"type": "text", "text": "A:\nabout it\na"},
+        ),
+        (
+            "openai_chat",
+            {"type": "document", "source": {"type": "content", "content": [IMAGE]}},
+            {
+                "type": "text",
+                "text": as_text(
+                    {"type": "document", "source": {"type": "content", "content": [IMAGE]}}
+                ),
+            },
+        ),
+        (
+            "anthropic_messages",
+            {"document": {"format": "txt", "name": "A", "source": {"text": "a"}}},
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "a"},
+                "title": "A",
+            },
         ),
         (
             "openai_chat",
@@ -900,3 +938,9 @@ def test_an_id_of_calls_of_both_kinds_keeps_the_result_of_each(kinds: str, apart
     for number, call in enumerate(calls):
         answer = {"type": f"{call['type']}_output", "call_id": call["call_id"]}
         assert {**answer, "output": f"result {number}"} in after
+
+
+def test_a_file_of_plain_text_is_said_where_no_files_are_shown() -> None:
+    table = {"inlineData": {"mimeType": "text/csv", "data": "YSxi"}}
+    _, after = mended("ollama_chat", [{"role": "user", "parts": [{"text": "Sum it up."}, table]}])
+    assert after == [{"role": "user", "content": "Sum it up.\na,b"}]

@@ -389,6 +389,13 @@ def test_anthropic_blocks_as_parts(part: Json, expected: Any) -> None:
     assert parts_of("anthropic_messages", [part]) == (expected,)
 
 
+def test_what_anthropics_models_are_told_about_a_document_is_told_to_others() -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "x"}
+    block = {"type": "document", "source": source, "context": "about it"}
+    file = FilePart(b"x", "text/plain")
+    assert parts_of("anthropic_messages", [block]) == (TextPart("about it"), file)
+
+
 @pytest.mark.parametrize(
     ("part", "expected"),
     [

@@ -164,6 +164,9 @@ def _read_document(block: dict[str, Any]) -> Iterator[Part]:
     named = title if isinstance(title, str) and title else None
     kind = fields.get("type")
     url = fields.get("url")
+    context = block.get("context")  # what the model is told about it
+    if isinstance(context, str) and context:
+        yield TextPart(context)
     if (
         kind == "base64"
         and (file := file_part(fields.get("data"), fields.get("media_type"), named)) is not None

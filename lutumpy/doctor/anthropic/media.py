@@ -15,11 +15,13 @@ from lutumpy.doctor.media import (
     decode_text_file,
 )
 from lutumpy.doctor.mending import drop_key
-from lutumpy.doctor.pieces import Media, Piece, non_empty_text, type_of
+from lutumpy.doctor.pieces import Media, Piece, Text, non_empty_text, type_of
 from lutumpy.doctor.spelling import Json
+from lutumpy.doctor.wording import as_text
 from lutumpy.errors import Problem
 from lutumpy.rules.anthropic.media import SOURCES
 from lutumpy.rules.media import PDF, PLAIN, image_type, plain_type, type_of_bytes
+from lutumpy.rules.problem import items
 
 __all__ = ["mend_media_type", "mend_source", "read_source", "write_source"]
 
@@ -35,11 +37,32 @@ def read_source(block: Mapping[str, Any]) -> Piece | None:
     if form == "base64" and data is not None:
         return Media(kind, f"data:{source.get('media_type')};base64,{data}", name=name)
     if form == "text" and data is not None:
-        return Media(kind, text=data, name=name)
+        return Media(kind, text=_with_context(block, data), name=name)
+    if form == "content":
+        words = _text_of_content(source.get("content"))
+        # Only the text of a document that shows images as well says what is where in it.
+        if words is None:
+            return Text(as_text(block))
+        return Media("file", text=_with_context(block, words), name=name)
     url, file_id = non_empty_text(source.get("url")), non_empty_text(source.get("file_id"))
     if (form == "url" and url is not None) or (form == "file" and file_id is not None):
         return Media(kind, url, file_id, "anthropic", name)
     return None
+
+
+def _with_context(block: Mapping[str, Any], words: str) -> str:
+    """The words of a document behind what the model is told about it."""
+    context = non_empty_text(block.get("context"))
+    return words if context is None else f"{context}\n{words}"
+
+
+def _text_of_content(content: Any) -> str | None:
+    """The words of a document that is made of blocks; `None` where it isn't words alone."""
+    if isinstance(content, str):
+        return content or None
+    texts = [block.get("text") for block in items(content) if isinstance(block, Mapping)]
+    words = [text for text in texts if isinstance(text, str)]
+    return "\n".join(words) if words and len(words) == len(items(content)) else None
 
 
 def write_source(media: Media) -> Json | None:
@@ -51,6 +74,8 @@ def write_source(media: Media) -> Json | None:
         source: Json = {"type": "base64", "media_type": media_type, "data": data}
     elif media.url is not None and not media.url.startswith("data:"):
         source = {"type": "url", "url": media.url}
+    elif media.kind == "file" and media.text is not None and media.text.strip():
+        source = {"type": "text", "media_type": PLAIN, "data": media.text}
     else:
         return None
     if media.kind == "image":

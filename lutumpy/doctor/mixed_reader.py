@@ -28,7 +28,17 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from lutumpy.apis import by_name, is_built_in
-from lutumpy.doctor.pieces import Call, Media, Opaque, OwnPart, Piece, Result, Text, type_of
+from lutumpy.doctor.pieces import (
+    Call,
+    Media,
+    Opaque,
+    OwnPart,
+    Piece,
+    Result,
+    Text,
+    add_to_result,
+    type_of,
+)
 from lutumpy.doctor.spelling import PartReader, ResultReader, Spelling
 from lutumpy.doctor.wording import as_text
 
@@ -323,7 +333,11 @@ class MixedReader:
         call_id = unnamed_id
         if call_id is None:
             call_id = self._result_id(message, spelling.result_id_key)
-        return spelling.read_result_message(message, call_id, self._read_content)
+        result = spelling.read_result_message(message, call_id, self._read_content)
+        # APIs share the role: what only one of them has beside a content shows that it is its.
+        beside = [one.read_beside_result(message) for one in (*self._known, *self._added)]
+        shown = next((pieces for pieces in beside if pieces), [])
+        return add_to_result(result, shown) if shown and isinstance(result, Result) else result
 
     def _spelling_beside(self, message: Mapping[str, Any], number: int) -> Spelling | None:
         """The first spelling that reads something beside the content of a message without calls."""

@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Reasoning",
     "Result",
     "Text",
+    "add_to_result",
     "non_empty_text",
     "type_of",
 ]
@@ -126,6 +127,14 @@ class OwnPart:
 
 Piece: TypeAlias = "Text | Media | Call | Result | Reasoning | Opaque | OwnPart"
 """One part of what was said, in the form that all APIs share."""
+
+
+def add_to_result(result: Result, shown: Sequence[Piece]) -> Result:
+    """The result with something that it shows behind its content."""
+    content = result.content
+    if isinstance(content, str):
+        content = (Text(content),) if content else ()
+    return replace(result, content=(*content, *shown))
 
 
 def type_of(value: Any) -> str:

@@ -143,6 +143,10 @@ class Spelling:
         """
         return []
 
+    def read_beside_result(self, message: Mapping[str, Any]) -> list[Piece]:
+        """What a result shows beside its content, whichever API's it is by its role."""
+        return []
+
     def unnamed_result_ids(self, messages: Sequence[Any]) -> dict[int, str]:
         """Ids for results that name their call in another way than by an id, by message."""
         return {}

@@ -877,8 +877,7 @@ def test_all_that_was_said_and_shown_in_another_apis_words_is_kept(other: Api, a
         assert not kinds & {"close_call", "drop_call", "drop_result", "drop_empty"}
         read = json.dumps(OpenAIChat.messages(Transcript.from_messages(api, after)))
         assert [mark for mark in marks if mark not in read] == []
-        if (other, api) != ("ollama_chat", "openai_chat"):  # which overlooks the images
-            assert read.count(PNG) == json.dumps(history).count(PNG)
+        assert read.count(PNG) == json.dumps(history).count(PNG)
 
 
 @pytest.mark.parametrize("api", [api for api in EVERY if api != "gemini_generate_content"])
@@ -938,6 +937,31 @@ def test_an_id_of_calls_of_both_kinds_keeps_the_result_of_each(kinds: str, apart
     for number, call in enumerate(calls):
         answer = {"type": f"{call['type']}_output", "call_id": call["call_id"]}
         assert {**answer, "output": f"result {number}"} in after
+
+
+@pytest.mark.parametrize("api", [api for api in EVERY if api != "ollama_chat"])
+def test_the_images_of_a_result_of_ollama_are_kept(api: Api) -> None:
+    """Ollama's results have the role of those of Chat Completions."""
+    history = [USER, calling("a"), {**tool("a"), "images": [PNG]}, MORE]
+    after = apply_repairs(history, propose_repairs(api, history))
+    written = json.dumps(after)
+    assert written.count(PNG) == 1
+    assert "rain" in written
+    assert '"images"' not in written
+    assert not [p for p in check_messages(api, after) if p.certainty == "refused"]
+
+
+@pytest.mark.parametrize("entry", [{"parts": [{"text": "Go."}]}, {"images": [PNG]}], ids=str)
+def test_chat_reads_nothing_beside_a_content(entry: Json) -> None:
+    history = [{"role": "user", "content": "", **entry}]
+    (problem,) = check_messages("openai_chat", history)
+    assert (problem.rule, problem.certainty) == ("chat.content", "discouraged")
+    kinds, after = mended("openai_chat", history)
+    assert kinds == ["convert_message"]
+    assert check_messages("openai_chat", after) == []
+    # Some hosts of Chat Completions say images like this, and take them back.
+    shown = {"images": [{"type": "image_url", "image_url": {"url": "https://x/1.png"}}]}
+    assert check_messages("openai_chat", [{"role": "user", "content": "x", **shown}]) == []
 
 
 def test_a_file_of_plain_text_is_said_where_no_files_are_shown() -> None:

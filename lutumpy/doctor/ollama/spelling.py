@@ -56,12 +56,10 @@ class OllamaSpelling(Spelling):
     def read_result_message(
         self, message: Mapping[str, Any], call_id: Any, read_content: ReadContent
     ) -> Piece:
-        content = read_content(message.get("content"))
-        images = _images_in(message)
-        if images:
-            texts = (Text(content),) if isinstance(content, str) else content
-            content = (*texts, *images)
-        return Result(call_id, content)
+        return Result(call_id, read_content(message.get("content")))
+
+    def read_beside_result(self, message: Mapping[str, Any]) -> list[Piece]:
+        return _images_in(message)
 
     def read_beside_content(
         self, message: Mapping[str, Any], number: int, read_part: Callable[[Any], Piece]

@@ -47,8 +47,9 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule(
         "chat.content",
-        "Every message has content; an assistant message with calls or a refusal may lack it",
-        ("refused", "some"),
+        "Every message has content; an assistant message with calls or a refusal may lack it; "
+        "nothing is said under another API's key",
+        ("refused", "some", "discouraged"),
         vendor_only=True,
     ),
     Rule(

@@ -19,6 +19,7 @@ from lutumpy.rules.openai import media
 from lutumpy.rules.openai.chat.catalogue import is_vendor_only
 from lutumpy.rules.openai.chat.limits import MAX_CALL_ID, MAX_CALLS
 from lutumpy.rules.openai.chat.media import check_shown_file, check_shown_image
+from lutumpy.rules.openai.chat.overlooked import check_overlooked
 from lutumpy.rules.openai.chat.tools import check_model_limits, check_tool_choice, check_tools
 from lutumpy.rules.openai.limits import MAX_NAME
 from lutumpy.rules.openai.models import check_model_parameters
@@ -168,6 +169,8 @@ def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
         else:
             found += _check_role_for_model(where, role, model)
             found += _check_content(where, index, message, role, model)
+            if message.get("parts") or message.get("images"):
+                found += check_overlooked(where, message)
             if role == "assistant":
                 found += _check_calls(where, message.get("tool_calls"))
             if role == "tool":

@@ -110,19 +110,23 @@ def make_blocks(content: str | Iterable[Part]) -> list[ContentBlock]:
     return [_make_block(part, index) for index, part in enumerate(content)]
 
 
+# Half a character anywhere, as in a name from a folder's listing, would end the connection: the
+# SDK finds it when it writes.
 def _make_block(part: Part, index: int) -> ContentBlock:
+    clean = json_values.clean_text
     if isinstance(part, (TextPart, RawPart, FoundTool)):
-        return TextContent(text=json_values.clean_text(part.text))
+        return TextContent(text=clean(part.text))
+    media_type = clean(part.media_type or "")
     if part.data is None:
-        name = "image" if isinstance(part, ImagePart) else part.filename or "file"
-        return ResourceLink(name=name, uri=part.url or "", mime_type=part.media_type)
+        name = "image" if isinstance(part, ImagePart) else clean(part.filename or "file")
+        return ResourceLink(name=name, uri=clean(part.url or ""), mime_type=media_type or None)
     data = base64.b64encode(part.data).decode()
-    media_type = part.media_type or "application/octet-stream"
+    media_type = media_type or "application/octet-stream"
     if isinstance(part, ImagePart):
         return ImageContent(data=data, mime_type=media_type)
     if media_type.startswith("audio/"):
         return AudioContent(data=data, mime_type=media_type)
-    name = part.filename or f"file-{index}"
+    name = clean(part.filename or f"file-{index}")
     return EmbeddedResource(
         resource=BlobResourceContents(uri=f"result:///{name}", mime_type=media_type, blob=data)
     )

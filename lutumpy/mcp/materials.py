@@ -22,6 +22,7 @@ from mcp.types import (
 from lutumpy import TextPart
 from lutumpy.mcp.errors import McpConnectionError
 from lutumpy.mcp.results import read_contents, read_message
+from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ class PromptText:
 
 
 class Materials:
-    """Asks a server for what it has beside tools. `McpTools` is one; nothing is kept."""
+    """Asks a server for what it has beside tools. `McpTools` is one; nothing is kept.
+
+    Half a character in what is asked, as it may be typed, becomes U+FFFD: the SDK would find it
+    when it writes, and close the connection.
+    """
 
     _limits: Limits
 
@@ -82,8 +87,9 @@ class Materials:
             McpConnectionError: The connection is closed.
             MCPError: The server knows no such prompt, or refuses the arguments.
         """
-        given = dict(arguments or {})
-        result = await self._ask(lambda client: client.get_prompt(name, given))
+        given = json_values.clean(dict(arguments or {}))
+        named = json_values.clean_text(name)
+        result = await self._ask(lambda client: client.get_prompt(named, given))
         return tuple(
             [
                 PromptText(one.role, read_message(one.content, self._limits))
@@ -114,7 +120,8 @@ class Materials:
             McpConnectionError: The connection is closed.
             MCPError: The server has no such resource.
         """
-        result = await self._ask(lambda client: client.read_resource(uri))
+        address = json_values.clean_text(uri)
+        result = await self._ask(lambda client: client.read_resource(address))
         return read_contents(result, self._limits)
 
     async def complete(
@@ -147,8 +154,8 @@ class Materials:
             reference = PromptReference(type="ref/prompt", name=prompt)
         else:
             reference = ResourceTemplateReference(type="ref/resource", uri=str(template))
-        asked = {"name": argument, "value": value}
-        filled = dict(given) if given else None
+        asked = json_values.clean({"name": argument, "value": value})
+        filled = json_values.clean(dict(given)) if given else None
         result = await self._ask(lambda client: client.complete(reference, asked, filled))
         return tuple(result.completion.values)
 

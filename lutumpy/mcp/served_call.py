@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from lutumpy import ToolError
 from lutumpy.mcp.served_clients import takes_level
+from lutumpy.plain import json_values
 
 __all__ = ["LogLevel", "ServedCall"]
 
@@ -49,7 +50,8 @@ class ServedCall:
             total: How far it goes.
             message: A word about it.
         """
-        await self.request.session.report_progress(progress, total, message)
+        word = None if message is None else json_values.clean_text(message)
+        await self.request.session.report_progress(progress, total, word)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Write into the client's log, where it takes one, and as much as it wants of it.
@@ -65,7 +67,10 @@ class ServedCall:
             # Newer protocols let a client ask for it call by call; the SDK sends it all the same.
             warnings.simplefilter("ignore")
             await self.request.session.send_log_message(
-                level, data, logger, related_request_id=self.request.request_id
+                level,
+                json_values.clean(data),
+                logger,
+                related_request_id=self.request.request_id,
             )
 
     async def ask(self, message: str, answer: type[M]) -> M | None:
@@ -83,7 +88,9 @@ class ServedCall:
         """
         try:
             result = await self.request.session.elicit_form(
-                message, answer.model_json_schema(), self.request.request_id
+                json_values.clean_text(message),
+                json_values.clean(answer.model_json_schema()),
+                self.request.request_id,
             )
         except Exception as error:
             raise ToolError("the client can't ask anybody") from error

@@ -185,7 +185,8 @@ class ServedMaterials:
         def propose(of: str, name: str, typed: str) -> Any:
             return complete(of, name, typed)
 
-        values = [str(one) for one in await _run("a completion", propose, asked) or ()]
+        found = await _run("a completion", propose, asked) or ()
+        values = [json_values.clean_text(str(one)) for one in found]
         return CompleteResult(
             completion=Completion(
                 values=values[:_MOST_PROPOSALS],

@@ -210,7 +210,9 @@ class _Served(Generic[TS]):
             except HookError:
                 _log.exception("the tools can't be listed: a description hook failed")
                 raise MCPError(INTERNAL_ERROR, "The tools can't be listed.") from None
-            descriptions = {selector.name: text for selector, text in texts.items()}
+            descriptions = {
+                selector.name: json_values.clean_text(text) for selector, text in texts.items()
+            }
         tools = [
             make_tool(selector, descriptions.get(name))
             for name, selector in self._selectors.items()

@@ -326,6 +326,72 @@ async def test_a_served_tool_reports_logs_and_asks(backend: str) -> None:
         assert one in heard
 
 
+HALF = "\ud800"  # as in the name of a file that isn't UTF-8: os.listdir gives it
+
+
+@tool_fn
+async def odd(call: Skip[ServedCall]) -> Any:
+    """Say half a character wherever a tool can say something."""
+    await call.report(1, 2, HALF)
+    await call.log("warning", {HALF: HALF})
+    await call.ask(HALF, Form)
+    url = f"https://x/{HALF}"
+    return [
+        FilePart(b"x", "application/pdf", filename=f"{HALF}.pdf"),
+        FilePart(b"x", f"audio/{HALF}"),
+        ImagePart(PNG, f"image/{HALF}"),
+        FilePart(url=url, filename=HALF),
+    ]
+
+
+class Odd(Toolset):
+    odd_ = tool(odd)
+
+
+async def test_half_a_character_ends_no_connection(backend: str) -> None:
+    """Its SDK would find it when it writes to the client, and take the connection for broken."""
+    heard: list[Any] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        heard.append(params.message)
+        return ElicitResult(action="decline")
+
+    async def log(params: Any) -> None:
+        heard.append(params.data)
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+
+    hooks = Odd.hooks()
+
+    @hooks.describe(Odd.odd_)
+    def word(definition: Any) -> str:
+        return HALF
+
+    server = mcp_server(
+        Odd,
+        hooks=hooks,
+        context=lambda request: {"call": ServedCall(request)},
+        prompts=[review],
+        complete=lambda of, argument, typed: [HALF, typed],
+    )
+    options = {"mode": "legacy", "elicitation_callback": answer, "logging_callback": log}
+    async with McpTools(server, client_options=options) as there:
+        (listed,) = (await there.client.list_tools()).tools
+        result = await there.client.call_tool("odd", {}, progress_callback=report)
+        proposed = await there.complete(HALF, HALF, prompt="review", given={HALF: HALF})
+        (message,) = await there.prompt("review", {"code": HALF})
+        with pytest.raises(MCPError, match="not found"):
+            await there.read(f"note://{HALF}")
+    for said in (listed, result):
+        said.model_dump_json().encode()
+    assert listed.description == "\ufffd"
+    assert {"\ufffd"} == {one for one in heard if isinstance(one, str)}
+    assert {"\ufffd": "\ufffd"} in heard
+    assert proposed == ("\ufffd", "\ufffd")
+    assert message.text == "Review \ufffd, short."
+
+
 async def test_a_question_that_is_declined_misread_or_impossible() -> None:
     for action, content, expected in (
         ("decline", None, "no trip"),

@@ -131,9 +131,16 @@ class ServedMaterials:
         except TypeError as error:
             raise MCPError(INVALID_PARAMS, f"The arguments don't fit: {error}.") from None
         value = await _run(f"the prompt {params.name!r}", function, arguments)
-        return GetPromptResult(
-            description=_first_line(function) or None, messages=_make_messages(value)
-        )
+        try:
+            messages = _make_messages(value)
+        except (AttributeError, TypeError, ValueError):
+            _log.exception("the prompt %r can't be sent", params.name)
+            raise MCPError(
+                INTERNAL_ERROR,
+                "The prompt is neither text, nor content parts, nor pairs of a role and one of "
+                "these.",
+            ) from None
+        return GetPromptResult(description=_first_line(function) or None, messages=messages)
 
     # --- resources ------------------------------------------------------------------------------
 

@@ -69,6 +69,14 @@ async def note(number: str) -> str:
     return f"note {number}"
 
 
+def listed() -> list[Any]:
+    return ["secret", "secret"]
+
+
+def instructions() -> list[Any]:
+    return [("system", "secret")]
+
+
 def propose(of: str, argument: str, typed: str) -> list[str]:
     return [f"{of}/{argument}/{typed}{n}" for n in range(150)]
 
@@ -84,14 +92,17 @@ RESOURCES: dict[str, Any] = {
     "note://{number}/text": note,
 }
 SERVER = mcp_server(
-    NoTools, prompts=[review, dialogue, broken, refused], resources=RESOURCES, complete=propose
+    NoTools,
+    prompts=[review, dialogue, broken, refused, listed, instructions],
+    resources=RESOURCES,
+    complete=propose,
 )
 
 
 async def test_prompts_are_listed_and_given(backend: str) -> None:
     async with McpTools(SERVER) as there:
         listed = {one.name: one for one in await there.prompts()}
-        assert list(listed) == ["review", "dialogue", "broken", "refused"]
+        assert list(listed)[:4] == ["review", "dialogue", "broken", "refused"]
         assert listed["review"].description == "Review some code."
         arguments = listed["review"].arguments or []
         assert [(one.name, one.required) for one in arguments] == [("code", True), ("style", False)]
@@ -111,11 +122,14 @@ async def test_what_is_wrong_with_a_prompt_is_said_and_no_secret_leaves_K6(backe
             ("review", {"code": "x", "other": "y"}, "unexpected keyword argument 'other'"),
             ("broken", {}, "It failed: ValueError."),
             ("refused", {}, "not today"),
+            ("listed", {}, "The prompt is neither text, nor content parts"),
+            ("instructions", {}, "The prompt is neither text, nor content parts"),
         ):
             with pytest.raises(MCPError) as caught:
                 await there.prompt(name, arguments)
             assert why in str(caught.value)
             assert "hunter2" not in str(caught.value)
+            assert "secret" not in str(caught.value)
 
 
 async def test_resources_are_listed_and_read_as_parts(backend: str) -> None:

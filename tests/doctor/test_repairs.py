@@ -405,6 +405,20 @@ def test_more_calls_than_a_message_takes_are_split_before_they_are_looked_at_one
     assert fixed[-3:] == [caller("c128", "c129"), tool("c128"), tool("c129")]
 
 
+def test_calls_without_ids_keep_their_results_where_a_message_takes_fewer() -> None:
+    """As many calls at once as only Ollama takes, which has no ids: their places pair them."""
+    names = [f"f{n}" for n in range(130)]
+    calls = [{"function": {"name": name, "arguments": {}}} for name in names]
+    results = [{"role": "tool", "tool_name": name, "content": name} for name in names]
+    history = [USER, {"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    kinds, fixed = mended("openai_chat", history)
+    assert not {"close_call", "drop_result"} & set(kinds)
+    made = [call for m in fixed for call in m.get("tool_calls", ())]
+    contents = {m["tool_call_id"]: m["content"] for m in fixed if m["role"] == "tool"}
+    assert [contents[call["id"]] for call in made] == names
+    assert [call["function"]["name"] for call in made] == names
+
+
 def test_text_behind_calls_goes_before_them_when_asked_for() -> None:
     said = {"role": "assistant", "content": "And this."}
     broken = [

@@ -9,7 +9,7 @@ from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.openai.arguments import rename_tools
 from lutumpy.doctor.openai.chat.results import end_of_results
-from lutumpy.doctor.pieces import type_of
+from lutumpy.doctor.pieces import non_empty_text, type_of
 from lutumpy.errors import Problem
 from lutumpy.rules.openai.chat.limits import MAX_CALLS
 from lutumpy.rules.openai.chat.messages import CALL_TYPES
@@ -27,6 +27,8 @@ def split_calls(editor: Editor, problem: Problem) -> None:
     calls = editor.get(path) if len(path) == 2 else None
     if not isinstance(calls, list) or len(calls) <= MAX_CALLS:
         return
+    if not all(isinstance(call, dict) and non_empty_text(call.get("id")) for call in calls):
+        return  # only the places tell the results of calls without ids: these come first
     behind = end_of_results(editor, int(path[0]) + 1)
     # Each group keeps its order, so results that were in order still are.
     groups = [calls[start : start + MAX_CALLS] for start in range(0, len(calls), MAX_CALLS)]

@@ -736,3 +736,29 @@ def test_tools_and_choices_of_another_type_are_refused_where_they_stand(
 ) -> None:
     problems = chat.check_request({**valid("openai_chat"), key: value})
     assert position in [problem.position for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("block", "places"),
+    [
+        ({"type": "server_tool_use", "id": "srvtoolu_1"}, ["name", "input"]),
+        (
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": 1, "input": "{}"},
+            ["name", "input"],
+        ),
+        ({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "f", "input": {}}, ["server_name"]),
+        (
+            {"type": "search_result", "content": [{"type": "text", "text": "x"}]},
+            ["source", "title"],
+        ),
+    ],
+)
+def test_blocks_of_messages_have_what_their_type_cannot_do_without(
+    block: dict[str, Any], places: list[str]
+) -> None:
+    """The vendor's API description requires it."""
+    role = "user" if block["type"] == "search_result" else "assistant"
+    history = [{"role": "user", "content": "x"}, {"role": role, "content": [block]}]
+    found = [p for p in anthropic.check_messages(history) if p.rule == "anthropic.block"]
+    assert [p.position.rpartition(".")[2] for p in found] == places
+    assert {p.certainty for p in found} == {"refused"}

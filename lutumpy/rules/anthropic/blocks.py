@@ -48,7 +48,13 @@ CLOSED_BLOCKS: Mapping[str, frozenset[str]] = {
 # Blocks that a program writes, and the texts that they can't do without [API description].
 _NAMING: Mapping[str, tuple[str, ...]] = {
     "container_upload": ("file_id",),
+    "search_result": ("source", "title"),
     "tool_reference": ("tool_name",),
+}
+# Calls of tools that the provider runs, and their texts likewise.
+_SERVER_USES: Mapping[str, tuple[str, ...]] = {
+    "server_tool_use": ("name",),
+    "mcp_tool_use": ("name", "server_name"),
 }
 
 
@@ -69,10 +75,12 @@ def check_block(where: str, block: Any, types: Sequence[str], root: str) -> list
         found += _check_tool_use(inner, block)
     elif kind == "tool_result":
         found += _check_tool_result(where, inner, block)
-    elif kind in ("server_tool_use", "mcp_tool_use"):
+    elif kind in _SERVER_USES:
         found += _check_id(
             "anthropic.server_id", f"{inner}.id", block.get("id"), server=kind == "server_tool_use"
         )
+        found += _check_strings(rule, inner, block, _SERVER_USES[kind])
+        found += _check_input(rule, inner, block)
     elif kind == "thinking":
         found += _check_strings("anthropic.thinking_block", inner, block, ("signature", "thinking"))
     elif kind == "image":
@@ -121,6 +129,14 @@ def _check_text(where: str, block: Mapping[str, Any], root: str) -> list[Problem
     return found
 
 
+def _check_input(rule: str, where: str, block: Mapping[str, Any]) -> list[Problem]:
+    if "input" not in block:
+        return [shape(rule, f"{where}.input", "Field required")]
+    if not isinstance(block["input"], Mapping):
+        return [shape(rule, f"{where}.input", "Input should be an object")]
+    return []
+
+
 def _check_tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
     found = _check_id("anthropic.tool_use_id", f"{where}.id", block.get("id"))
     name = block.get("name")
@@ -141,12 +157,7 @@ def _check_tool_use(where: str, block: Mapping[str, Any]) -> list[Problem]:
     elif len(name) > MAX_HISTORY_NAME:
         message = f"String should have at most {MAX_HISTORY_NAME} characters"
         found.append(shape("anthropic.tool_use_name", f"{where}.name", message))
-    if "input" not in block:
-        found.append(shape("anthropic.tool_use_input", f"{where}.input", "Field required"))
-    elif not isinstance(block["input"], Mapping):
-        found.append(
-            shape("anthropic.tool_use_input", f"{where}.input", "Input should be an object")
-        )
+    found += _check_input("anthropic.tool_use_input", where, block)
     return found
 
 

@@ -414,6 +414,20 @@ def test_the_name_of_who_speaks_gets_the_characters_that_are_taken(
     assert check_messages("openai_chat", mended) == []
 
 
+@pytest.mark.parametrize("name", [{}, {"name": None}, {"name": ""}], ids=str)
+def test_the_result_of_an_old_function_gets_the_name_of_its_call(name: dict[str, Any]) -> None:
+    """The vendor's API description requires it."""
+    call = {"name": "weather", "arguments": "{}"}
+    asked = {"role": "assistant", "content": None, "function_call": call}
+    result = {"role": "function", **name, "content": "rain"}
+    for before, wanted in ((asked, "weather"), ({"role": "user", "content": "x"}, "unknown_tool")):
+        history = [{"role": "user", "content": "Hi"}, before, result]
+        assert [p.rule for p in check_messages("openai_chat", history)] == ["chat.name"]
+        mended = apply_repairs(history, propose_repairs("openai_chat", history))
+        assert mended[2] == {**result, "name": wanted}
+        assert propose_repairs("openai_chat", mended) == []
+
+
 def test_names_of_tools_beside_results_and_names_of_other_hosts_stay() -> None:
     history = [{"role": "user", "name": "Ann Lee", "content": "Hi"}]
     assert propose_repairs("openai_chat", history, compatible=True) == []

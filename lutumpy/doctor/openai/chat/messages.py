@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.doctor.conversion import mend_foreign_part
 from lutumpy.doctor.editor import Editor
 from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
@@ -63,7 +64,9 @@ def set_user_role(editor: Editor, problem: Problem) -> None:
 
 
 def mend_speaker(editor: Editor, problem: Problem) -> None:
-    """The name of who speaks, with characters that the API doesn't take there."""
+    """The name of who speaks, with characters that the API doesn't take there; the name of the
+    function that a result is of, where it lacks.
+    """
     path = (problem.path[0], "name")
     name = editor.get(path)
     kept = NOT_IN_SPEAKER.sub("_", name.strip()).strip("_") if isinstance(name, str) else ""
@@ -73,10 +76,22 @@ def mend_speaker(editor: Editor, problem: Problem) -> None:
             "The API takes no white space and no `<|\\/>` in a name; `_` stands in their place."
         )
         editor.done("set_field", problem, reason)
+    elif editor.get((problem.path[0], "role")) == "function":
+        found = _find_called_function(editor, int(path[0])) or UNNAMED
+        editor.expect((path[0], "role"))
+        editor.put(path, found)
+        reason = f"The API requires the name of a function with its result; it gets {found!r}."
+        editor.done("set_field", problem, reason)
     else:
         editor.expect(path)
         editor.remove_key(path)
         editor.done("drop_key", problem, "The name is none that the API takes; it is left out.")
+
+
+def _find_called_function(editor: Editor, result: int) -> str | None:
+    """The name of the old function that the message before its result calls."""
+    name = editor.get((result - 1, "function_call", "name")) if result > 0 else None
+    return name if isinstance(name, str) and NOT_IN_SPEAKER.search(name) is None and name else None
 
 
 def mend_message_content(editor: Editor, problem: Problem) -> None:

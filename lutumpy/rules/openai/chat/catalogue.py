@@ -41,7 +41,8 @@ RULES: Mapping[str, Rule] = rules_by_id(
     ),
     Rule(
         "chat.name",
-        "The name of who speaks has no white space, and none of `<`, `|`, `\\`, `/` and `>`",
+        "The name of who speaks has no white space, and none of `<`, `|`, `\\`, `/` and `>`; "
+        "the result of an old function has its name",
         ("refused",),
         vendor_only=True,
     ),

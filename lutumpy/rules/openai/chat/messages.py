@@ -177,6 +177,8 @@ def _check_shapes(messages: Any, model: str | None) -> list[Problem]:
                 found += _check_tool_call_id(where, message.get("tool_call_id"))
             elif (name := message.get("name")) is not None:
                 found += check_speaker("chat.name", f"{where}.name", name)
+            elif role == "function":
+                found.append(missing("chat.name", f"{where}.name"))
     return found
 
 

@@ -9,6 +9,7 @@ from lutumpy.adapters.bedrock.decode import API
 from lutumpy.adapters.provider_errors import adapter_error, shorten_text, unreadable_error
 from lutumpy.adapters.sdk_unsent import is_unsent
 from lutumpy.errors import AdapterError
+from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_str
 
 __all__ = [
@@ -68,29 +69,41 @@ _NOT_PREPARED = frozenset(
 
 
 class _Answered(Exception):
-    """An error of the SDK with the attributes that those of the other SDKs have."""
+    """An error of the SDK with the attributes that those of the other SDKs have.
 
-    def __init__(self, error: Any) -> None:
-        super().__init__(safe_str(error))
+    botocore finds the words of the service alone. Those of a gateway, whose errors have another
+    form, are read from the answer.
+
+    Args:
+        error: The SDK's error.
+        raw: The answer that it was made from.
+    """
+
+    def __init__(self, error: Any, raw: bytes) -> None:
         response = getattr(error, "response", None)
         found = response if isinstance(response, Mapping) else {}
         error_fields, meta = found.get("Error") or {}, found.get("ResponseMetadata") or {}
-        code = error_fields.get("Code")
+        code, message = error_fields.get("Code"), error_fields.get("Message")
         self.kind: str = code[:1].upper() + code[1:] if isinstance(code, str) else ""
-        self.body: Any = {
-            "message": error_fields.get("Message") or safe_str(error),
-            "code": self.kind,
-        }
+        self.code: str = self.kind
+        shown = safe_str(error)
+        self.body: dict[str, Any] | None = None
+        if isinstance(message, str) and message:
+            self.body = {"message": message, "code": self.kind}
+        elif raw:
+            shown = f"{shown.strip()} {raw.decode('utf-8', 'replace')}".strip()
+            self.body = _decode_body(raw)
+        super().__init__(shown)
         self.status_code: Any = meta.get("HTTPStatusCode") or _STATUS.get(self.kind)
         self.request_id: Any = meta.get("RequestId")
         self.response: Any = _Response(meta.get("HTTPHeaders") or {})
 
 
 class _Unread(Exception):
-    """An error with a body that botocore can't read, with what botocore's own errors have."""
+    """An error whose body botocore can't read, with what botocore's own errors have."""
 
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        super().__init__(body.decode("utf-8", "replace").strip())
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__("")
         # As botocore has it where the service names no kind.
         kind = headers.get("x-amzn-errortype", "").partition(":")[0] or str(status)
         self.response: Any = {
@@ -136,7 +149,16 @@ def event_error(name: str, event: Mapping[str, Any]) -> AdapterError | None:
 
 def unread_error(status: int, headers: Mapping[str, str], body: bytes) -> AdapterError:
     """An answer with the status of an error whose body botocore can't read, as a proxy's may be."""
-    return _answered_error(_Answered(_Unread(status, headers, body)))
+    return _answered_error(_Answered(_Unread(status, headers), body))
+
+
+def _decode_body(raw: bytes) -> dict[str, Any] | None:
+    """The object that the body of an error is; `None` where it is something else."""
+    try:
+        body = json_values.decode(raw)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
 
 
 def unread_event(error: Exception) -> AdapterError | None:
@@ -162,14 +184,18 @@ def _answered_error(answered: _Answered) -> AdapterError:
     return found
 
 
-def sdk_error(error: Exception) -> AdapterError | None:
+def sdk_error(error: Exception, raw: bytes = b"") -> AdapterError | None:
     """What was raised by botocore, or under it, in this library's words; to be raised `from` the
     original. `None` for a bug, or something of the caller's.
+
+    Args:
+        error: What was raised.
+        raw: The answer on which it was raised, as it came.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if "ClientError" in names and "botocore" in packages:
-        found = _answered_error(_Answered(error))
+        found = _answered_error(_Answered(error, raw))
         # Credentials may have to be asked for first, and that is another operation.
         operation = getattr(error, "operation_name", None)
         found.sent = not isinstance(operation, str) or operation in OPERATIONS

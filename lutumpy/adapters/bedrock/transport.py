@@ -208,7 +208,7 @@ class BotoTransport:
             try:
                 return _Opened(await _ready(self._client).converse_stream(**_arguments(model)))
             except Exception as error:
-                _raise_unread(error, request)
+                _raise_answered(error, request)
                 raise
             finally:
                 _CURRENT.reset(token)
@@ -228,7 +228,7 @@ class BotoTransport:
         try:
             return _Opened(client.converse_stream(**_arguments(model)))
         except Exception as error:
-            _raise_unread(error, request)
+            _raise_answered(error, request)
             raise
         finally:
             _CURRENT.reset(token)
@@ -395,15 +395,20 @@ def _read_unread(error: Exception, request: _Request) -> SdkReply:
     """
     if request.is_unread and request.raw is not None and request.status < 300:
         return _read_raw(request.raw, request, request.raw_headers.get("x-amzn-requestid"))
-    _raise_unread(error, request)
+    _raise_answered(error, request)
     _raise_in_our_words(error)
     raise error
 
 
-def _raise_unread(error: Exception, request: _Request) -> None:
-    """Raise the provider's error on which the SDK failed, in our words; anything else passes."""
-    if request.is_unread and request.raw is not None and request.status >= 300:
+def _raise_answered(error: Exception, request: _Request) -> None:
+    """Raise the error that was answered in our words, whether or not the SDK could read it;
+    anything else passes.
+    """
+    if request.raw is None or request.status < 300:
+        return
+    if request.is_unread:
         raise unread_error(request.status, request.raw_headers, request.raw) from error
+    _raise_in_our_words(error, request.raw)
 
 
 def _note_retries(answer: Any) -> None:
@@ -427,11 +432,11 @@ def _read_error(error: Exception, reading: bool) -> AdapterError | None:
     return unread_event(error) if found is None and reading else found
 
 
-def _raise_in_our_words(error: Exception) -> None:
+def _raise_in_our_words(error: Exception, raw: bytes = b"") -> None:
     """Raise what the SDK raised as an `AdapterError`; everything else is a bug or the caller's, and
     passes.
     """
-    found = sdk_error(error)
+    found = sdk_error(error, raw)
     if found is not None:
         _note_retries(getattr(error, "response", None))
         raise found from error

@@ -422,6 +422,32 @@ def test_an_error_that_botocore_cannot_read_is_told_with_its_status(llm: Bedrock
 
 
 @pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ({"error": {"message": "over quota", "code": "quota"}}, "quota", "HTTP 429: over quota"),
+        ({"error": {"message": "over quota", "code": None}}, "429", "HTTP 429: over quota"),
+        ({"error": "over quota"}, "429", "HTTP 429: over quota"),
+        ({"detail": "over quota"}, "429", "HTTP 429: over quota"),
+        ({"errors": [{"reason": "over quota"}]}, "429", '{"errors": [{"reason": "over quota"}]}'),
+        ({"message": None, "error": "over quota"}, "429", "HTTP 429: over quota"),
+        ({"__type": "a#ThrottlingException", "error": "b"}, "ThrottlingException", "HTTP 429: b"),
+        ({"__type": "a#ThrottlingException"}, "ThrottlingException", "HTTP 429: An error occurred"),
+        ({"__type": "a#ThrottlingException", "message": "b"}, "ThrottlingException", "HTTP 429: b"),
+    ],
+    ids=json.dumps,
+)
+def test_the_words_of_a_gateway_are_told(
+    body: dict[str, Any], code: str, words: str, llm: BedrockConverse
+) -> None:
+    """botocore finds the service's own words alone: those of other errors were lost."""
+    answer_with(llm, 429, json.dumps(body).encode(), {"x-amzn-requestid": "r1"})
+    for error in ways_to_fail(Session(asked()), llm):
+        assert words in str(error)
+        assert (error.code, error.status, error.retryable) == (code, 429, True)
+        assert error.request_id == "r1"
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"usage": [1]},

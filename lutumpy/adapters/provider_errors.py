@@ -95,6 +95,8 @@ def adapter_error(error: BaseException, provider: str) -> AdapterError:
     `request_id`, `body`.
     """
     body: Any = getattr(error, "body", None)
+    if isinstance(body, list) and body:
+        body = body[0]  # Google's endpoints give an error in a list
     details: Any = body.get("error", body) if isinstance(body, Mapping) else body
     status = getattr(error, "status_code", None)
     # An error inside a stream comes after a status of success.
@@ -212,6 +214,9 @@ def _find_message(error: BaseException, details: Any) -> str:
     if isinstance(details, str) and details.strip():
         return details.strip()
     text = safe_str(error) or type(error).__name__
+    # Some SDKs show an error of another form, others leave it out.
+    if isinstance(details, Mapping) and details and (shown := safe_str(details)) not in text:
+        text = f"{text}: {shown}"
     cause = error.__cause__
     if cause is None or str(cause) in ("", text):
         return text

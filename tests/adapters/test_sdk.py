@@ -391,6 +391,16 @@ async def test_error_bodies_of_any_kind(body: bytes) -> None:
     assert "HTTP 502: " in str(error)
 
 
+async def test_the_words_of_an_error_of_another_form_are_told() -> None:
+    """Google's endpoint for OpenAI's clients gives errors in a list; gateways have other forms.
+    OpenAI's SDK shows nothing of them.
+    """
+    error = await failure(429, [{"error": {"message": "over quota", "code": "quota"}}])
+    assert str(error) == "openai_chat: HTTP 429: over quota"
+    assert error.code == "quota"
+    assert "over quota" in str(await failure(400, {"errors": [{"reason": "over quota"}]}))
+
+
 @pytest.mark.parametrize("cause", [httpx2.ConnectError("refused"), httpx2.ReadTimeout("slow")])
 async def test_without_an_answer_there_is_no_status_and_it_may_succeed_later(
     cause: Exception,

@@ -35,10 +35,9 @@ class _Answered(Exception):
 
     def __init__(self, error: Any) -> None:
         super().__init__(safe_str(error))
-        details = getattr(error, "details", None)
         self.status_code: Any = getattr(error, "code", None)
         self.response: Any = getattr(error, "response", None)
-        self.body: Any = details[0] if isinstance(details, list) and details else details
+        self.body: Any = getattr(error, "details", None)
 
 
 def response_error(reply: Any, request_id: str | None = None) -> AdapterError | None:

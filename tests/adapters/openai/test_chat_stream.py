@@ -631,6 +631,25 @@ def test_usage_after_the_answer_is_its_end_when_no_finish_reason_comes() -> None
         decoder.finish()
 
 
+@pytest.mark.parametrize("choices", [{"choices": []}, {"choices": None}, {}])
+@pytest.mark.parametrize("finish", ["stop", None])
+def test_a_count_is_read_whatever_a_host_writes_for_no_choices(
+    choices: dict[str, Any], finish: str | None
+) -> None:
+    """Rules S1 and U1."""
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+    last = {**chunk(usage=usage), **choices}
+    if not choices:
+        del last["choices"]
+    turn, _ = run([chunk({"content": "Hi"}, finish), last])
+    assert (turn.text, turn.usage.input_tokens, turn.usage.output_tokens) == ("Hi", 9, 2)
+    decoder = ChatStreamDecoder()
+    decoder.feed(chunk({"content": "Hi"}))
+    decoder.feed({**last, "usage": None})
+    with pytest.raises(AdapterError, match="ended before its last event"):
+        decoder.finish()
+
+
 COUNTED_ALONG: list[list[dict[str, Any]]] = [
     # Parts of a kind that is never told: Databricks' reasoning.
     [{"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]}]}],

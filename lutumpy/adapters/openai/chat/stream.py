@@ -10,7 +10,7 @@
 #
 #   state      | what is known                          | leaves it
 #   -----------+----------------------------------------+--------------------------------------
-#   waiting    | nothing                                | any chunk with `choices`: `Started`
+#   waiting    | nothing                                | `choices` or `usage`: `Started`
 #   receiving  | a part of the message                  | `finish_reason`, or a last count
 #   counted    | the tokens, and no `finish_reason`     | any delta: back to receiving
 #   finished   | why the model stopped: calls are done  | nothing; late chunks are still merged
@@ -115,6 +115,8 @@ class ChatStreamDecoder(ShortWayDecoder):
         event = event_object(chunk)
         out: list[Delta] = []
         choices = event.get("choices")
+        if choices is None and event.get("usage"):
+            choices = []  # some hosts leave it out of the event with the count
         if isinstance(choices, list):
             self._take_head(event, out)
             for choice in choices:

@@ -6,6 +6,7 @@ documented type counts as missing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.core.usage import MOST_TOKENS, Usage, token_count
@@ -13,17 +14,24 @@ from lutumpy.plain import json_values
 from lutumpy.plain.json_values import clean_text, encode_text
 
 __all__ = [
+    "NESTED_TEXTS",
     "TokenNames",
     "filled",
     "mapping",
     "model_text",
     "name_text",
+    "nested_texts",
     "text",
     "token_names",
     "token_usage",
 ]
 
 NO_USAGE = Usage()
+
+NESTED_TEXTS: Mapping[str, str] = {"thinking": "thinking", "reasoning": "summary"}
+"""The parts of a chat message that hold reasoning as a list of texts, and the field that it is in:
+Mistral's and Databricks'.
+"""
 
 
 def text(value: Any) -> str | None:
@@ -52,6 +60,20 @@ def model_text(value: Any) -> str:
         # The model wrote NaN or an infinity, which is not JSON; whoever reads it has to see that.
         return json_values.as_written(value)
     return "" if value is None else encode_text(value)
+
+
+def nested_texts(part: Mapping[str, Any]) -> list[str] | None:
+    """The texts in a part that holds reasoning (`NESTED_TEXTS`); `None` for every other part."""
+    key = NESTED_TEXTS.get(part["type"])
+    if key is None:
+        return None
+    found = part.get(key)
+    if not isinstance(found, list):
+        if key == "summary":
+            return None
+        found = [found]
+    texts = [each if isinstance(each, str) else mapping(each).get("text") for each in found]
+    return [each for each in texts if isinstance(each, str)]
 
 
 def name_text(value: str) -> str:

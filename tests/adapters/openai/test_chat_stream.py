@@ -585,6 +585,45 @@ def test_parts_alone_are_content_too() -> None:
     assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a"]
 
 
+def test_databricks_reasoning_parts_are_put_together_S1() -> None:
+    """A signature comes behind its text, in a part of its own; the text of the answer may be a
+    part, or not."""
+
+    def part(text: str, **signature: str) -> dict[str, Any]:
+        summary = {"type": "summary_text", "text": text, **signature}
+        return {"type": "reasoning", "summary": [summary]}
+
+    content = [
+        part("We think.", signature="s1"),
+        part("", signature="s2"),
+        {"type": "text", "text": "Hi 🙂"},
+        part("More."),
+        {"type": "reasoning", "summary": "no list"},
+    ]
+    whole = decode_chat(
+        {
+            "id": "c",
+            "model": "m",
+            "choices": [{"finish_reason": "stop", "message": {"content": content}}],
+        }
+    )
+    assert (whole.reasoning, whole.text) == ("We think.More.", "Hi 🙂")
+    pieces = [
+        [part("We ")],
+        [part("think.")],
+        [part("", signature="s1")],
+        [part("", signature="s2")],
+        "Hi",
+        " 🙂",
+        "",
+        [part("Mo")],
+        [part("re."), content[-1]],
+    ]
+    turn, _ = run([*[chunk({"content": piece}) for piece in pieces], chunk({}, "stop")])
+    assert turn == whole
+    assert json.loads(turn.native)["content"] == content
+
+
 def test_mistrals_thinking_parts_are_put_together() -> None:
     def thinking(text: str) -> dict[str, Any]:
         return chunk(
@@ -651,7 +690,8 @@ def test_a_count_is_read_whatever_a_host_writes_for_no_choices(
 
 
 COUNTED_ALONG: list[list[dict[str, Any]]] = [
-    # Parts of a kind that is never told: Databricks' reasoning.
+    # A part of a kind that is never told.
+    [{"content": [{"type": "sealed", "data": "xyz"}]}],
     [{"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]}]}],
     # vLLM holds the first tokens of a character back, and counts them.
     [{"content": "Hello"}, {"content": " wor"}, {"content": ""}],

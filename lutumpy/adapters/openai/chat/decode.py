@@ -19,6 +19,7 @@ from lutumpy.adapters.openai.reply_fields import (
     mapping,
     model_text,
     name_text,
+    nested_texts,
     text,
     token_names,
     token_usage,
@@ -203,11 +204,8 @@ def _keep_parts(parts: list[Any], blocks: list[Block]) -> list[Any] | None:
             if not isinstance(found, str):
                 continue
             blocks.append(RefusalBlock(found))
-        elif kind == "thinking":  # Mistral: a list of parts of its own
-            inner = found if isinstance(found, list) else [found]
-            texts = [each if isinstance(each, str) else mapping(each).get("text") for each in inner]
-            reasoning = "".join([each for each in texts if isinstance(each, str)])
-            blocks.append(ReasoningBlock(reasoning))
+        elif (texts := nested_texts(part)) is not None:
+            blocks.append(ReasoningBlock("".join(texts)))
         else:
             blocks.append(OpaqueBlock(kind))
         kept.append(part)

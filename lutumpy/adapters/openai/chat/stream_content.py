@@ -5,15 +5,21 @@
 #   text   | the deltas of one text  | one more delta           | the text becomes the first part
 #   parts  | a list of parts         | as a part of type `text` | its parts are merged one by one
 #
-# A part continues the last one when both are a text, a refusal or a `thinking` part; every other
-# part comes whole.
+# A part continues the last one when both are a text, a refusal, a `thinking` part (Mistral) or a
+# `reasoning` part (Databricks); every other part comes whole. The last two have lists of texts of
+# their own. A signature comes behind its text, and ends the part.
 
 from __future__ import annotations
 
 from typing import Any
 
 from lutumpy.adapters.openai.merged_object import MergedObject, join_text
-from lutumpy.adapters.openai.reply_fields import mapping, model_text
+from lutumpy.adapters.openai.reply_fields import (
+    NESTED_TEXTS,
+    model_text,
+    nested_texts,
+    text,
+)
 from lutumpy.core.streaming import Delta, ReasoningDelta, RefusalDelta, TextDelta
 
 __all__ = ["StreamedContent"]
@@ -23,19 +29,31 @@ _GROWING_REFUSAL = frozenset({"refusal"})
 _NOTHING_GROWS: frozenset[str] = frozenset()
 
 
-class _Thinking:
-    """A `thinking` part (Mistral): a list of text parts, merged where they follow each other."""
+class _Nested:
+    """A part with a list of texts of its own, merged where they follow each other.
 
-    __slots__ = ("fields", "inner")
+    Args:
+        key: The field of the list.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("fields", "inner", "key")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
         self.fields = MergedObject(_NOTHING_GROWS)
         self.inner: list[Any] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether what follows is a part of its own."""
+        last = self.inner[-1] if self.inner else None
+        is_signed = isinstance(last, MergedObject) and bool(last.get("signature"))
+        return is_signed or self.fields.get("closed") is True
 
     def add(self, part: dict[str, Any]) -> None:
         """Merge the next delta of the part."""
         for name, value in part.items():
-            if name != "thinking":
+            if name != self.key:
                 self.fields.add_field(name, value)
                 continue
             # So that the field keeps its place among the others.
@@ -44,11 +62,16 @@ class _Thinking:
                 self._add_inner(_as_part(inner))
 
     def _add_inner(self, inner: Any) -> None:
-        if not _is_plain_text(inner):
+        if not _is_text(inner):
             self.inner.append(inner)
             return
         last = self.inner[-1] if self.inner else None
-        if isinstance(last, MergedObject):
+        # A signature seals the text before it.
+        if (
+            isinstance(last, MergedObject)
+            and last.get("type") == inner["type"]
+            and not last.get("signature")
+        ):
             last.add(inner)
         else:
             self.inner.append(MergedObject(_GROWING_TEXT, inner))
@@ -56,7 +79,7 @@ class _Thinking:
     def whole(self) -> dict[str, Any]:
         """The part that the deltas so far make up."""
         inner = [part.whole() if isinstance(part, MergedObject) else part for part in self.inner]
-        return {**self.fields.whole(), "thinking": inner}
+        return {**self.fields.whole(), self.key: inner}
 
 
 class StreamedContent:
@@ -106,7 +129,7 @@ class StreamedContent:
         if self._parts is None:
             return join_text(self._texts) if self._texts else None
         return [
-            part.whole() if isinstance(part, (MergedObject, _Thinking)) else part
+            part.whole() if isinstance(part, (MergedObject, _Nested)) else part
             for part in self._parts
         ]
 
@@ -114,11 +137,13 @@ class StreamedContent:
 def _merge_part(parts: list[Any], part: Any, out: list[Delta]) -> None:
     part = _as_part(part)
     last = parts[-1] if parts else None
-    kind = part.get("type") if isinstance(part, dict) else None
-    if kind == "thinking":
-        _report_thinking(part.get("thinking"), out)
-        if not isinstance(last, _Thinking) or last.fields.get("closed") is True:
-            last = _Thinking()
+    kind = text(part.get("type")) if isinstance(part, dict) else None
+    if kind is not None and (texts := nested_texts(part)) is not None:
+        if reasoning := "".join(texts):
+            out.append(ReasoningDelta(reasoning))
+        key = NESTED_TEXTS[kind]
+        if not isinstance(last, _Nested) or last.key != key or last.is_complete:
+            last = _Nested(key)
             parts.append(last)
         last.add(part)
     elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
@@ -140,21 +165,13 @@ def _as_part(value: Any) -> Any:
     return {"type": "text", "text": value} if isinstance(value, str) else value
 
 
-def _is_plain_text(part: Any) -> bool:
+def _is_text(part: Any) -> bool:
     return (
         isinstance(part, dict)
-        and part.get("type") == "text"
+        and isinstance(part.get("type"), str)
         and isinstance(part.get("text"), str)
-        and len(part) == 2
+        and part.keys() <= {"type", "text", "signature"}
     )
-
-
-def _report_thinking(value: Any, out: list[Delta]) -> None:
-    texts = [
-        part if isinstance(part, str) else mapping(part).get("text") for part in _as_list(value)
-    ]
-    if text := "".join([part for part in texts if isinstance(part, str)]):
-        out.append(ReasoningDelta(text))
 
 
 def _as_list(value: Any) -> list[Any]:

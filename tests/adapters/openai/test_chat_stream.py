@@ -585,6 +585,23 @@ def test_parts_alone_are_content_too() -> None:
     assert [delta.text for delta in told if isinstance(delta, TextDelta)] == ["a"]
 
 
+def test_a_tool_that_groq_ran_is_one_tool_S1() -> None:
+    """It comes with its arguments, and once more with its output."""
+    begun = {"index": 0, "type": "search", "arguments": '{"query": "Oslo"}', "output": None}
+    more = {**begun, "index": 1, "search_results": {"results": []}}
+    other = {"type": "python", "arguments": "{}"}
+    lists = [[begun], [{**begun, "output": "rain"}, more, other], [{**more, "output": "sun"}]]
+    stream = [chunk({"executed_tools": tools}) for tools in lists]
+    turn, _ = run([*stream, chunk({"content": "Rain."}, "stop")])
+    assert not turn.calls
+    assert json.loads(turn.native)["executed_tools"] == [
+        {**begun, "output": "rain"},
+        {**more, "output": "sun"},
+        other,
+    ]
+    assert begun["output"] is None
+
+
 def test_databricks_reasoning_parts_are_put_together_S1() -> None:
     """A signature comes behind its text, in a part of its own; the text of the answer may be a
     part, or not."""

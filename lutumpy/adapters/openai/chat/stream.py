@@ -72,6 +72,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         "_counted",
         "_counts_along",
         "_details",
+        "_executed",
         "_finish",
         "_function_call",
         "_lists",
@@ -101,6 +102,8 @@ class ChatStreamDecoder(ShortWayDecoder):
         self._details: list[Any] | None = None
         self._thinking: StreamedThinking | None = None
         self._lists: dict[str, list[Any]] = {}
+        # Groq's tools that ran, by their index; the same objects are in the lists.
+        self._executed: dict[int, dict[str, Any]] = {}
         self._audio: MergedObject | None = None
         self._function_call: MergedObject | None = None
         # The field that reasoning is reported from, once there is any.
@@ -266,6 +269,8 @@ class ChatStreamDecoder(ShortWayDecoder):
                     reasoning[name] = self._merge_details(value)
                 elif name == "thinking_blocks":
                     self._merge_thinking(value)
+                elif name == "executed_tools":
+                    self._merge_executed(value)
                 else:
                     self._lists.setdefault(name, []).extend(value)
             else:
@@ -316,6 +321,22 @@ class ChatStreamDecoder(ShortWayDecoder):
 
             self._thinking = StreamedThinking()
         self._thinking.add(blocks)
+
+    def _merge_executed(self, tools: list[Any]) -> None:
+        """Merge the tools that Groq ran: each comes with its arguments, and again with its output.
+
+        Both have the same index.
+        """
+        executed = self._lists.setdefault("executed_tools", [])
+        for tool in tools:
+            index = tool.get("index") if isinstance(tool, dict) else None
+            if type(index) is not int:
+                executed.append(tool)
+            elif index in self._executed:
+                self._executed[index].update({k: v for k, v in tool.items() if filled(v)})
+            else:
+                self._executed[index] = dict(tool)
+                executed.append(self._executed[index])
 
     def _merge_audio(self, audio: Any, out: list[Delta]) -> None:
         if not isinstance(audio, dict):

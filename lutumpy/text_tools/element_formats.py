@@ -181,7 +181,7 @@ ELEMENT_FORMATS: tuple[TextFormat, ...] = (
         ),
         source="template of Kimi K3; vLLM and SGLang kimi_k3",
         aliases=("kimi_k3",),
-        thinking=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
+        thinking=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"), *THINK),
         listing=ToolListing("# Tools\n```json\n", "\n```", in_list=True),
         models=r"kimi-?k3",
         marks=("<|open|>", "<|close|>", "argument"),

@@ -28,7 +28,7 @@ _BARE_JSON = KeyedSyntax(start="", ends=("<|eot_id|>",), arguments_keys=("parame
 _BARE_LIST = KeyedSyntax(start="", in_list=True)
 _DEEPSEEK_AROUND = ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>")
 _DEEPSEEK_OUTPUT = ("<\uff5ctool▁output▁begin\uff5c>", "<\uff5ctool▁output▁end\uff5c>")
-_COHERE_THINK = (("<|START_THINKING|>", "<|END_THINKING|>"),)
+_COHERE_THINK = (("<|START_THINKING|>", "<|END_THINKING|>"), *THINK)
 _COHERE_TOOLS = ToolListing("# Available Tools\n```json\n", "\n```", entry="schema", in_list=True)
 _COHERE_RESPONSE = ("<|START_RESPONSE|>", "<|END_RESPONSE|>")
 _COHERE_TEXT = ("<|START_TEXT|>", "<|END_TEXT|>")
@@ -401,7 +401,7 @@ JSON_FORMATS: tuple[TextFormat, ...] = (
         ),
         source="vLLM and SGLang inkling",
         aliases=("inkling",),
-        thinking=(("<|content_thinking|>", "<|end_message|>"),),
+        thinking=(("<|content_thinking|>", "<|end_message|>"), *THINK),
         models=r"inkling",
         marks=("<|content_invoke_tool_json|>",),
     ),

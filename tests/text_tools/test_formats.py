@@ -452,6 +452,20 @@ def test_a_text_about_arguments_is_read_as_it_is(one: TextFormat) -> None:
         assert outcome(TagToolParser.named(one.name).parse(spell(one, calls), DEFINITIONS)) == calls
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_in_thinking_is_none_in_any_format_T3(name: str) -> None:
+    """Also of models that have tags of their own for it."""
+    (one,) = [found for found in text_formats() if found.name == name]
+    drafted, meant = (spell(one, [("get_weather", {"city": city})]) for city in ("Bergen", "Oslo"))
+    text = f"<think>{drafted}</think>\n{meant}"
+    for size in (len(text), 1, 5):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        found = streamed(TagToolParser.named(name), pieces)
+        assert outcome(found) == [("get_weather", {"city": "Oslo"})]
+        assert not found.text.strip()
+        assert found.reasoning == drafted.strip()
+
+
 # How models think whose tags are their own.
 THINKING = [
     ("seed_oss", "<seed:think>", "</seed:think>"),

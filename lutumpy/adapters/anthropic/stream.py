@@ -355,6 +355,11 @@ class MessagesStreamDecoder:
         if not isinstance(delta, dict) or not isinstance(kind := delta.get("type"), str):
             return
         block = self._find_block(event)
+        if block is None and kind == "input_json_delta":
+            # Of no open block: a gateway's wrong index, and then of the call that is open (S2).
+            block = self._blocks[-1] if self._blocks else None
+            if block is None or block.closed or "input" not in block.start:
+                return
         if block is None:
             beginning = BEGINNINGS.get(kind)
             if beginning is None:

@@ -221,8 +221,13 @@ class ConverseStreamDecoder(ShortWayDecoder):
         index = _index(event)
         block = self._open.get(index)
         kind = kind_of_delta(delta)
-        if block is None or (block.kind != kind and kind in ("text", REASONING)):
+        if block is None and kind == "toolUse":
+            # Of no open block: a gateway's wrong index, and then of the call that is open (S2).
             # A call's arguments without the event that names it say nothing.
+            block = self._blocks[-1] if self._blocks else None
+            if block is None or block.closed or block.kind != kind:
+                return
+        if block is None or (block.kind != kind and kind in ("text", REASONING)):
             if kind not in ("text", REASONING):
                 return
             block = self._open_block(index, kind, {}, deltas)

@@ -536,6 +536,22 @@ def test_calls_with_reused_or_missing_indexes_stay_apart(index: int | None, stop
     check_deltas(turn, deltas)
 
 
+@pytest.mark.parametrize(("begun", "given"), [(None, 1), (1, 0), (1, 7), (0, 1)])
+def test_arguments_under_a_wrong_index_are_those_of_the_open_call_S2(
+    begun: int | None, given: int
+) -> None:
+    """They were dropped, and the call ran without them."""
+    events = [started(), block_start(0, type="text", text="Hi"), block_stop(0)]
+    events += [call_start(begun, "a"), piece(given, '{"q"'), piece(given, ":1}")]
+    events += [call_start(begun, "b"), piece(given, '{"q":2}'), stopped(), END]
+    turn, deltas = run(events)
+    assert turn.calls == (call("a", '{"q":1}', 1), call("b", '{"q":2}', 2))
+    check_deltas(turn, deltas)
+    # Behind the end of its block a call takes nothing more.
+    turn, _ = run([started(), call_start(0, "a"), block_stop(0), piece(1, "{}"), stopped(), END])
+    assert turn.calls == (call("a", "{}", 0),)
+
+
 def test_interleaved_blocks() -> None:
     events = [
         started(),

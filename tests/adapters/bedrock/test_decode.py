@@ -333,6 +333,27 @@ def test_a_stream_reports_what_arrives_as_it_arrives() -> None:
     assert (turn.blocks, native(turn), turn.usage) == (whole.blocks, native(whole), whole.usage)
 
 
+@pytest.mark.parametrize(("begun", "given"), [(0, 1), (1, 0), (1, 7)])
+def test_arguments_under_a_wrong_index_are_those_of_the_open_call_S2(
+    begun: int, given: int
+) -> None:
+    """They were dropped, and the call ran without them."""
+    turn, deltas = streamed(
+        {"messageStart": {"role": "assistant"}},
+        delta(0, text="Hi"),
+        stop(0),
+        start(begun, toolUse=CALL),
+        delta(given, toolUse={"input": '{"n"'}),
+        delta(given, toolUse={"input": ":1}"}),
+        start(begun, toolUse={**CALL, "toolUseId": "b"}),
+        delta(given, toolUse={"input": '{"n":2}'}),
+        *end("tool_use"),
+    )
+    assert [call.arguments for call in turn.calls] == ['{"n":1}', '{"n":2}']
+    pieces = [(each.index, each.arguments) for each in deltas if isinstance(each, CallDelta)]
+    assert pieces == [(0, ""), (0, '{"n"'), (0, ":1}"), (1, ""), (1, '{"n":2}')]
+
+
 def test_the_last_call_of_an_answer_that_was_cut_is_never_done() -> None:
     """Rule S4."""
     events = [start(0, toolUse=CALL), delta(0, toolUse={"input": '{"n":1}'}), stop(0)]

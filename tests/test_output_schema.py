@@ -310,6 +310,9 @@ def test_places_in_a_wrapped_value_are_those_that_were_asked_for() -> None:
 def test_null_for_an_optional_field_means_that_it_was_left_out_D5() -> None:
     result = turn_of(CONTACT, Reply(text='{"name": "Ada", "age": null, "tags": "[\\"a\\"]"}'))
     assert (result.value, result.value_error) == ({"name": "Ada", "tags": ["a"]}, None)
+    result = turn_of(CONTACT, Reply(text='{"name": 1, "age": null}'))
+    assert result.value_error is not None
+    assert result.value_error.endswith(': name: 1 is not of type "string"')
 
 
 def test_an_object_that_takes_any_property_may_have_one_called_value() -> None:

@@ -23,7 +23,7 @@ from lutumpy.rules.strict import OPENAI_STRICT, strict_schema
 from lutumpy.tools.argument_report import Path
 from lutumpy.tools.definition import TOOL_NAME
 from lutumpy.tools.json_schema import JsonSchema, SchemaError
-from lutumpy.tools.schema_failures import mend_values, read_value, write_report
+from lutumpy.tools.schema_failures import Mended, mend_values, read_value, write_report
 from lutumpy.tools.wrapped_schema import wrap_schema
 
 __all__ = ["OutputSchema"]
@@ -150,11 +150,10 @@ class _SchemaShape(ValueShape):
             value, place = data[WRAPPED], (WRAPPED,)
         if self._schema.is_valid(value):
             return ReadValue(value)
-        failures = self._schema.failures(value)
         mended = mend_values(self._schema, value)
-        if mended is not None:
+        if isinstance(mended, Mended):
             return ReadValue(mended.value)
-        located = [failure._replace(path=(*place, *failure.path)) for failure in failures]
+        located = [failure._replace(path=(*place, *failure.path)) for failure in mended]
         return ReadValue(error=write_report(located))
 
 

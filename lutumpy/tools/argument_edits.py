@@ -262,7 +262,7 @@ def _may_lack(node: Mapping[str, Any], name: str | int) -> bool | None:
 
 
 class Edits:
-    """Changes to what the model wrote, all of them made together or none."""
+    """Changes to what the model wrote, all of one kind made together or none."""
 
     def __init__(self) -> None:
         self.left_out: list[Path] = []
@@ -275,12 +275,16 @@ class Edits:
     def repairs(self) -> tuple[ArgumentRepair, ...]:
         return tuple(ArgumentRepair(spell_path(path), "json_string") for path in self.decoded)
 
-    def apply(self, data: Any) -> Any:
-        """`data` with the edits made, in place."""
-        for path, value in self.decoded.items():
-            _parent_at(data, path)[path[-1]] = value
+    def leave_out(self, data: Any) -> Any:
+        """`data` without the nulls by which the model left something out, in place."""
         for path in self.left_out:
             del _parent_at(data, path)[path[-1]]
+        return data
+
+    def decode_texts(self, data: Any) -> Any:
+        """`data` with what its texts hold in their places, in place."""
+        for path, value in self.decoded.items():
+            _parent_at(data, path)[path[-1]] = value
         return data
 
 

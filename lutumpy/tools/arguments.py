@@ -21,9 +21,11 @@
 # There are two edits, and both follow from the schema alone. A JSON text in a string is decoded
 # where the field takes no string (rule C5); the call reports that in `repairs`. A `null` is left
 # out where the field may be left out and takes no null (rule D5): the strict form of a schema asks
-# models for every field, so `null` is how they leave one out, and nothing is reported. The edits
-# are made all together, and the result is validated once more. If it still doesn't fit, the model
-# is told about what it wrote itself, not about the edited form.
+# models for every field, so `null` is how they leave one out, and nothing is reported. All nulls
+# are left out first, then all texts are decoded, and each time the result is validated once more.
+# If it still doesn't fit, the model is told about the texts that it wrote, not about what they
+# hold. It isn't told about the nulls: they are not a mistake, and what is wrong without them, such
+# as "give a or b", is what it needs to know.
 #
 # The difficulty is to know *where* an error lies. Pydantic's `loc` mixes keys of the data with tags
 # of union branches ("items", 0, "Cat", "name"), and a tag may be spelled like a key. `_match_steps`
@@ -33,7 +35,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
@@ -208,17 +210,35 @@ def _repair_object(tool: CompiledTool, text: str, error: ValidationError) -> Dec
                 validate = tool.validate_bare
         except Exception as failed:
             return explain_raised_check(tool, failed)
-    failures = [_Failure.locate(data, details) for details in error.errors(include_url=False)]
+    failures = _locate_failures(data, error)
     schema = SchemaLookup(root, node, data)
     edits = find_edits(data, [failure.path for failure in failures], schema)
-    if edits:
-        try:
-            return Decoded(validate(to_json(edits.apply(data)).decode()), edits.repairs)
-        except ValidationError:
-            pass  # the model is told about what it wrote
-        except Exception as failed:
-            return explain_raised_check(tool, failed)
+    if edits.left_out:
+        outcome = _validate_edited(tool, validate, edits.leave_out(data), ())
+        if not isinstance(outcome, ValidationError):
+            return outcome
+        failures = _locate_failures(data, outcome)
+    if edits.decoded:
+        outcome = _validate_edited(tool, validate, edits.decode_texts(data), edits.repairs)
+        if not isinstance(outcome, ValidationError):
+            return outcome
+        # The failures stay those of the texts that the model wrote.
     return Refused("invalid_arguments", _write_report(failures))
+
+
+def _validate_edited(
+    tool: CompiledTool,
+    validate: Callable[[str], Any],
+    data: Any,
+    repairs: tuple[ArgumentRepair, ...],
+) -> Decoded | Refused | ValidationError:
+    """What the edited arguments are read as; the error if they don't fit even so."""
+    try:
+        return Decoded(validate(to_json(data).decode()), repairs)
+    except ValidationError as error:
+        return error
+    except Exception as failed:
+        return explain_raised_check(tool, failed)
 
 
 def _may_be_bare(data: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
@@ -231,6 +251,10 @@ def _may_be_bare(data: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
 
 
 # --- where an error lies ------------------------------------------------------------------------
+
+
+def _locate_failures(data: Any, error: ValidationError) -> list[_Failure]:
+    return [_Failure.locate(data, details) for details in error.errors(include_url=False)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from lutumpy.tools.argument_edits import ArgumentRepair, SchemaLookup, find_edits
+from lutumpy.tools.argument_edits import ArgumentRepair, Edits, SchemaLookup, find_edits
 from lutumpy.tools.argument_report import Path, join_messages, spell_place, write_lines
 from lutumpy.tools.json_schema import JsonSchema, SchemaFailure
 
@@ -41,25 +41,37 @@ def read_value(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def mend_values(schema: JsonSchema, value: Any) -> Mended | None:
-    """The value with the edits that its schema allows; `None` if it doesn't fit even so.
+def mend_values(schema: JsonSchema, value: Any) -> Mended | list[SchemaFailure]:
+    """The value with the edits that its schema allows, or what is wrong if it doesn't fit even so.
+
+    A null that is read as left out isn't among what is wrong.
 
     Args:
         schema: The schema.
         value: What doesn't fit it: JSON values. It is edited in place.
     """
+    edits = _find_edits(schema, value)
+    if edits.left_out:
+        edits.leave_out(value)
+        if schema.is_valid(value):
+            return Mended(value, ())
+    failures = schema.failures(value)
+    if edits.decoded:
+        edits.decode_texts(value)
+        if schema.is_valid(value):
+            return Mended(value, edits.repairs)
+    return failures
+
+
+def _find_edits(schema: JsonSchema, value: Any) -> Edits:
     failed = schema.failing_paths(value)
-    if not failed or len(failed) > _MOST_EDITED:
-        return None
     root: Any = schema.document
+    if len(failed) > _MOST_EDITED:
+        return Edits()
     try:
-        edits = find_edits(value, failed, SchemaLookup(root, root, value))
-        if not edits:
-            return None
-        edited = edits.apply(value)
+        return find_edits(value, failed, SchemaLookup(root, root, value))
     except RecursionError:  # unions of unions of unions; the schema may be a stranger's
-        return None
-    return Mended(edited, edits.repairs) if schema.is_valid(edited) else None
+        return Edits()
 
 
 def write_report(failures: Sequence[SchemaFailure]) -> str:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -182,38 +182,29 @@ class SchemaTool(CompiledTool):
     def repair_by_schema(self, text: str, error: Exception) -> Decoded | Refused | None:
         if not isinstance(error, SchemaMismatch):
             return None
-        data = error.values
-        explained = self._explain(data)
-        edited = self._edit(explained)
-        return edited or Refused("invalid_arguments", write_report(explained.failures))
-
-    def _explain(self, values: dict[str, Any]) -> _Explained:
-        """Why arguments don't fit, told about the form of them that was meant."""
-        if self.wrapped and values.keys() == {"input"}:
-            inner = values["input"]
-            if type(inner) is not dict:
-                failure = SchemaFailure(("input",), "Input should be an object")
-                return _Explained([failure], inner, ("input",))
-            found = self.schema.failures(inner)
-            failures = [SchemaFailure(("input", *path), words) for path, words in found]
-            return _Explained(failures, inner, ("input",))
-        return _Explained(self.schema.failures(values), values, ())
-
-    def _edit(self, explained: _Explained) -> Decoded | Refused | None:
-        """The arguments with the edits that the schema allows; `None` if they don't fit even so."""
-        if type(explained.values) is str:
-            mended = self._mend_text(explained.values)
-        else:
-            mended = mend_values(self.schema, explained.values)
-        if mended is None or type(mended.value) is not dict:
-            return None
-        repairs = tuple(
-            [r._replace(path=_prefixed(r.path, explained.prefix)) for r in mended.repairs]
-        )
+        values, prefix = self._find_meant(error.values)
+        mended = self._mend(values)
+        if not isinstance(mended, Mended):
+            located = [failure._replace(path=(*prefix, *failure.path)) for failure in mended]
+            return Refused("invalid_arguments", write_report(located))
+        repairs = tuple([r._replace(path=_prefixed(r.path, prefix)) for r in mended.repairs])
         try:
             return Decoded(input_of_values(self._clean(mended.value)), repairs)
         except Exception as failed:
             return explain_raised_check(self, failed)
+
+    def _find_meant(self, values: dict[str, Any]) -> tuple[Any, Path]:
+        """The form of the arguments that was meant, and where it is in what the model wrote."""
+        if self.wrapped and values.keys() == {"input"}:
+            return values["input"], ("input",)
+        return values, ()
+
+    def _mend(self, values: Any) -> Mended | list[SchemaFailure]:
+        """The arguments with the edits that the schema allows; else what is wrong with them."""
+        if type(values) is dict:
+            return mend_values(self.schema, values)
+        mended = self._mend_text(values) if type(values) is str else None
+        return mended or [SchemaFailure((), "Input should be an object")]
 
     def _mend_text(self, text: str) -> Mended | None:
         """What is under `input` as a text that holds the object (rule C5)."""
@@ -346,20 +337,6 @@ class SchemaTool(CompiledTool):
 
 def _encode(input: Any) -> bytes:
     return json_values.encode(input.values)
-
-
-class _Explained(NamedTuple):
-    """Why arguments don't fit.
-
-    Attributes:
-        failures: Each with its place in what the model wrote.
-        values: The form of the arguments that is told about.
-        prefix: Where that form is in what the model wrote.
-    """
-
-    failures: list[SchemaFailure]
-    values: Any
-    prefix: Path
 
 
 def _prefixed(path: str, prefix: Path) -> str:

@@ -6,7 +6,8 @@ import json
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, RootModel, field_validator
+from pydantic import BaseModel, RootModel, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from lutumpy import ToolInput, tool_input
 from lutumpy.tools.arguments import Decoded, Refused, decode_arguments
@@ -67,6 +68,22 @@ class Tree(ToolInput[str]):
     a: Node
 
 
+@tool_input
+class Find(ToolInput[str]):
+    """Find somebody."""
+
+    room: int
+    name: str = ""
+    mail: str = ""
+    ids: list[int] = []
+
+    @model_validator(mode="after")
+    def check(self) -> Find:
+        if not self.name and not self.mail:
+            raise PydanticCustomError("one_of", "Give a name or a mail")
+        return self
+
+
 def refused(tool: type[Any], arguments: Any) -> Refused:
     outcome = decode_arguments(compiled_tool(tool), json.dumps(arguments))
     assert isinstance(outcome, Refused), outcome
@@ -98,3 +115,26 @@ def test_a_place_is_found_though_a_validator_has_replaced_its_value_C3(levels: i
     place = ".".join(["a"] * levels)
     assert told.startswith(f"{place}.n: Input should be a valid integer")
     assert '(got "replaced 1")' in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"room": "x", "name": None, "mail": "m"}, ["room"]),
+        ({"room": None, "name": None, "mail": "m"}, ["room"]),
+        ({"room": "x", "name": None, "ids": "[1]"}, ["room", "ids"]),
+        ({"room": 1, "name": "n", "mail": None, "ids": '["a"]'}, ["ids"]),
+        ({"room": 1, "name": None, "mail": None}, ["arguments"]),
+        ({"room": 1, "name": None, "mail": None, "ids": "[1]"}, ["ids"]),
+    ],
+)
+def test_a_null_that_is_read_as_left_out_is_not_among_what_is_wrong_C3_D5(
+    arguments: dict[str, Any], told: list[str]
+) -> None:
+    lines = refused(Find, arguments).detail.splitlines()
+    assert [line.partition(":")[0] for line in lines] == told
+
+
+def test_what_is_wrong_without_the_nulls_is_told_C3_D5() -> None:
+    detail = refused(Find, {"room": 1, "name": None, "mail": None}).detail
+    assert "Give a name or a mail" in detail

@@ -46,6 +46,15 @@ def refusal(declared: DynamicTool, arguments: str) -> str:
     return caught.value.detail
 
 
+def test_a_null_that_is_read_as_left_out_is_not_among_what_is_wrong_C3_D5() -> None:
+    assert refusal(weather_tool(), '{"city": 1, "days": null}') == 'city: 1 is not of type "string"'
+    two = DynamicTool("t", "", {**CITY, "minProperties": 2})
+    assert refusal(two, '{"city": "x", "days": null}').endswith("has less than 2 properties")
+    wrapped = DynamicTool("t", "", {"anyOf": [CITY]})
+    told = refusal(wrapped, '{"input": {"city": 1, "days": null}}')
+    assert told == 'input.city: 1 is not of type "string"'
+
+
 # --- the tool's own check -----------------------------------------------------------------------
 
 

@@ -25,7 +25,8 @@ into the description, where the model still reads it; what can't be said at all 
 #
 # Optional properties: OpenAI wants every property required. An optional one then takes null as
 # well, and the null is read as "left out" when the call is decoded. Anthropic takes optional
-# properties, but only so many in a request (`strict_counts`).
+# properties, but only so many in a request (`strict_counts`). The property that tells the branches
+# of a union apart is required in both, default or not: without it nothing says which one is meant.
 
 from __future__ import annotations
 
@@ -408,12 +409,14 @@ class _Rewrite:
         for name in names:
             inner_path = (*path, "properties", name)
             done[name] = self.branch(properties[name], inner_path)
-            if self.dialect.require_all and name not in required:
+            if self.dialect.require_all and name not in (*required, first):
                 self.note(inner_path, "nullable")
                 done[name] = self.nullable(done[name])
         out["properties"] = done
         if self.dialect.require_all:
             out["required"] = names
+        elif first in properties and first not in required:
+            out["required"] = [first, *required]
         out["additionalProperties"] = False
 
     def nullable(self, schema: Schema) -> Schema:

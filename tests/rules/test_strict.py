@@ -216,6 +216,29 @@ def test_one_of_becomes_any_of_with_the_discriminator_first_D5() -> None:
     assert list(strict["$defs"]["Move"]["properties"]) == ["action", "to"]
 
 
+@BOTH
+def test_what_tells_the_branches_apart_is_required_though_it_has_a_default_D5(
+    dialect: Dialect,
+) -> None:
+    class Go(BaseModel):
+        far: int = 1
+        action: Literal["go"] = "go"
+
+    class Wait(BaseModel):
+        action: Literal["wait", "sleep"] = "wait"
+
+    union = Annotated[Go | Wait, Field(discriminator="action")]
+    strict = strict_schema(schema_of(u=(union, ...)), dialect)
+    for branch, constants in (("Go", {"const": "go"}), ("Wait", {"enum": ["wait", "sleep"]})):
+        found = strict["$defs"][branch]
+        assert "action" in found["required"]
+        about = found["properties"]["action"]
+        assert {key: about.get(key) for key in ("type", *constants)} == {
+            "type": "string",
+            **constants,
+        }
+
+
 def test_recursion_is_for_openai_only_D5() -> None:
     schema = schema_of(root=(Node, ...), other=(Annotated[Node, Field(description="Beside.")], ...))
     strict = strict_schema(schema, OPENAI_STRICT)

@@ -161,7 +161,8 @@ class Dispatcher(Generic[TS]):
 
         Raises:
             DeclarationError: The selector is of another toolset, the tool has a handler already,
-                the handler takes no input, or the dispatcher is closed. Nothing has changed.
+                the handler takes no input or is a generator, or the dispatcher is closed. Nothing
+                has changed.
         """
         self._check_open()
         tool = self._check_selector(selector)
@@ -185,8 +186,8 @@ class Dispatcher(Generic[TS]):
                 function, which runs in a worker thread. Further parameters as for `on`.
 
         Raises:
-            DeclarationError: There is one already, it takes no call, or the dispatcher is closed.
-                Nothing has changed.
+            DeclarationError: There is one already, it takes no call or is a generator, or the
+                dispatcher is closed. Nothing has changed.
         """
         self._check_open()
         if self._others is not None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, get_origin
 
 from lutumpy import CallTicket, ToolDef, ToolMetadata
+from lutumpy.plain.driving import is_generator
 from lutumpy.plain.signatures import signature_of
 from lutumpy.plain.type_checks import checked_classes, is_instance, union_members
 from lutumpy.tools import IdempotencyKey
@@ -137,8 +138,11 @@ def handler_parameters(
         frame: Where it was registered, to resolve annotations that are text.
 
     Raises:
-        TypeError: It can't be called with one input and the rest by name; the message says why.
+        TypeError: It can't be called with one input and the rest by name, or is a generator; the
+            message says why.
     """
+    if is_generator(handler):
+        raise TypeError("it is a generator, and a tool returns one value")
     is_async = is_coroutine_function(handler)
     try:
         signature = signature_of(handler)

@@ -18,7 +18,7 @@ from inspect import (
 )
 from typing import Any, TypeVar
 
-__all__ = ["drive_async", "is_async", "is_at_work"]
+__all__ = ["drive_async", "is_async", "is_at_work", "is_generator"]
 
 T = TypeVar("T")
 
@@ -46,6 +46,12 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
+
+
+def is_generator(function: Any) -> bool:
+    """Whether calling `function` gives a generator, async or not, and runs none of its code."""
+    called = (function, type(function).__call__)
+    return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in called)
 
 
 def is_at_work(driver: Generator[Any, Any, Any] | Coroutine[Any, Any, Any]) -> bool:

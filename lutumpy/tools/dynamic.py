@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy.errors import DeclarationError
-from lutumpy.plain.driving import is_async
+from lutumpy.plain.driving import is_async, is_generator
 from lutumpy.plain.signatures import signature_of
 from lutumpy.rules.schema_references import inline_root
 from lutumpy.tools.definition import (
@@ -201,8 +201,12 @@ def _check_name(name: Any) -> None:
 
 def _check_code(name: str, run: Any, validate: Any) -> None:
     for what, code in (("run", run), ("validate", validate)):
-        if code is not None and not callable(code):
+        if code is None:
+            continue
+        if not callable(code):
             raise DeclarationError(f"tool {name!r}: {what} must be a function, not {code!r:.100}")
+        if is_generator(code):
+            raise DeclarationError(f"tool {name!r}: {what} is a generator; it must give one value")
     if run is not None:
         try:
             signature_of(run).bind_partial({})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NewType, Protocol
@@ -313,6 +313,25 @@ async def test_anything_that_can_be_called_with_an_input_is_a_handler(
     asked: Any = SlowTools.parse(ToolMetadata("a", "wait", "{}"))
     (result,) = await ToolExecutor().run([asked], dispatch)
     assert result.output == output
+
+
+def one_by_one(input: Any) -> Iterator[int]:
+    yield 1
+
+
+async def one_by_one_later(input: Any) -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("handler", [one_by_one, one_by_one_later], ids=["sync", "async"])
+def test_a_generator_is_not_a_handler(handler: Any) -> None:
+    dispatch = Dispatcher(App)
+    with pytest.raises(DeclarationError, match="it is a generator"):
+        dispatch.on(App.look)(handler)
+    with pytest.raises(DeclarationError, match="it is a generator"):
+        dispatch.otherwise(handler)
+    dispatch.on(App.look)(lambda input: 1)
+    dispatch.otherwise(lambda call: 1)
 
 
 def test_wrong_registrations_are_refused_and_change_nothing() -> None:

@@ -167,11 +167,20 @@ def test_settings_of_a_wrong_kind_are_refused() -> None:
     async def later(arguments: dict[str, Any]) -> dict[str, Any]:
         return arguments
 
+    def one_by_one(arguments: dict[str, Any]) -> Any:
+        yield arguments
+
+    async def one_by_one_later(arguments: dict[str, Any]) -> Any:
+        yield arguments
+
     wrong: list[dict[str, Any]] = [
         {"run": "code"},
         {"run": lambda: None},
+        {"run": one_by_one},
+        {"run": one_by_one_later},
         {"validate": 3},
         {"validate": later},
+        {"validate": one_by_one},
         {"timeout": 0},
         {"effect": "twice"},
         {"strict": "yes"},

@@ -15,6 +15,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.tools.arguments import Refused, decode_arguments
 from lutumpy.tools.compiled import CompiledTool
 from lutumpy.tools.definition import ToolDef, ToolOptions
+from lutumpy.tools.docstrings import class_docstring
 from lutumpy.tools.schema import input_schema, reason_of
 
 __all__ = ["WRAPPED", "ReadValue", "TypeShape", "ValueShape"]
@@ -137,5 +138,5 @@ def _find_docstring(value_type: Any) -> str:
         and get_origin(value_type) is None
         and issubclass(value_type, BaseModel)
     ):
-        return value_type.__dict__.get("__doc__") or ""
+        return class_docstring(value_type) or ""
     return ""

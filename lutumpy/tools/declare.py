@@ -24,7 +24,7 @@ from lutumpy.tools.definition import (
     make_options,
 )
 from lutumpy.tools.description_warnings import unused_descriptions, warn_lost, warn_undescribed
-from lutumpy.tools.docstrings import read_docstring
+from lutumpy.tools.docstrings import class_docstring, read_docstring
 from lutumpy.tools.plain_schema import plain_schema
 from lutumpy.tools.provider_settings import check_declared
 from lutumpy.tools.schema import input_schema, output_adapter, output_schema, reason_of
@@ -320,7 +320,7 @@ def _declare_class(
         # and methods as well, which are nothing to a model and nothing to warn of.
         others = [attribute for attribute in dir(cls) if not hasattr(BaseModel, attribute)]
         fields = [*cls.model_fields, *schema["properties"]]
-        docs = read_docstring(vars(cls).get("__doc__"), fields, others)
+        docs = read_docstring(class_docstring(cls), fields, others)
         adapter = output_adapter(output_type, names)
         returned = output_schema(output_type, adapter)
         definition = _make_definition(

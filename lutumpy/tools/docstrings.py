@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     # Not at run time: a program whose tools have no docstrings doesn't pay for the parsers.
     from docstring_parser.common import Docstring
 
-__all__ = ["Docs", "attribute_docstrings", "read_docstring"]
+__all__ = ["Docs", "attribute_docstrings", "class_docstring", "read_docstring"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +294,18 @@ def _quote(text: str) -> str:
 # Reading source is slow, and a model is used by many tools. What a class says doesn't change, and
 # an entry goes with its class.
 _ATTRIBUTE_DOCSTRINGS: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
+
+
+def class_docstring(cls: type) -> str | None:
+    """The docstring that a user wrote into the body of `cls`; of `Page[int]`, that of `Page`.
+
+    Pydantic makes a class of `Page[int]` that has none. The docstrings of bases aren't taken.
+    """
+    text: str | None = vars(cls).get("__doc__")
+    origin = getattr(cls, "__pydantic_generic_metadata__", {}).get("origin")
+    if text or origin is None or origin.__module__.partition(".")[0] in ("pydantic", "lutumpy"):
+        return text
+    return class_docstring(origin)
 
 
 def attribute_docstrings(cls: type) -> dict[str, str]:

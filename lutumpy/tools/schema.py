@@ -49,7 +49,7 @@ from lutumpy.errors import DeclarationError
 from lutumpy.plain.safe_text import safe_str
 from lutumpy.rules.schema_walk import subschemas
 from lutumpy.tools.annotations import annotated_texts, type_and_metadata
-from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
+from lutumpy.tools.docstrings import attribute_docstrings, class_docstring, read_docstring
 
 if TYPE_CHECKING:
     # At run time this loads much of pydantic, which the first model does anyway.
@@ -230,6 +230,11 @@ class Generator(GenerateJsonSchema):
         cls: type[BaseModel] = schema["cls"]
         if not cls.__pydantic_root_model__:
             _describe_properties(generated, cls, cls.model_fields)
+        # Of `Page[int]` pydantic doesn't know what is said of `Page`.
+        if not vars(cls).get("__doc__") and (text := class_docstring(cls)):
+            described = read_docstring(text, cls.model_fields).description
+            if described:
+                generated.setdefault("description", described)
         return generated
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:

@@ -8,10 +8,11 @@ import warnings
 from typing import ClassVar, Generic, TypeVar
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from lutumpy import tool_fn, tool_input
 from lutumpy.tools.docstrings import attribute_docstrings, read_docstring
+from lutumpy.tools.tool import compiled_tool
 
 T = TypeVar("T")
 
@@ -154,6 +155,49 @@ class Derived(Base, Generic[T]):
 def test_strings_under_attributes_are_their_descriptions_D3() -> None:
     assert attribute_docstrings(Base) == {"name": "The name."}
     assert attribute_docstrings(Derived) == {"size": "The size,\nin bytes."}
+
+
+class Page(BaseModel, Generic[T]):
+    """One page of them.
+
+    Args:
+        found: What is on it.
+    """
+
+    found: T
+
+
+class Shelf(BaseModel):
+    page: Page[str]
+
+
+def test_a_generic_class_is_described_whatever_its_parameters_D3() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        @tool_fn
+        def turn(page: Page[int], shelf: Shelf) -> None:
+            """Turn it."""
+
+        read = tool_input(name="read", output=None)(Page[str])
+
+    definitions = turn.definition.input_schema["$defs"]
+    for name, kind in (("Page_int_", "integer"), ("Page_str_", "string")):
+        assert definitions[name]["description"] == "One page of them."
+        assert definitions[name]["properties"]["found"] == {
+            "description": "What is on it.",
+            "type": kind,
+        }
+    assert "description" not in definitions["Shelf"]
+    assert compiled_tool(read).definition.description == "One page of them."
+
+
+def test_a_root_model_of_pydantic_has_no_description_of_a_user_D3() -> None:
+    @tool_fn
+    def turn(pages: RootModel[list[int]]) -> None:
+        """Turn them."""
+
+    assert turn.definition.input_schema["properties"]["pages"].get("description") is None
 
 
 def test_classes_without_source_have_none_D3() -> None:

@@ -119,6 +119,10 @@ def _to_json_value(value: Any) -> Any:
     reveal = getattr(value, "get_secret_value", None)
     if callable(reveal):
         return reveal()
+    if isinstance(value, (set, frozenset)):
+        from lutumpy.tools.set_order import sort_elements
+
+        return sort_elements(value, _to_json_value)
     try:
         return to_jsonable_python(value)
     except Exception:

@@ -85,9 +85,17 @@ def _try_both_ways(tool: CompiledTool, value: BaseModel, *, by_alias: bool) -> J
     if back != value or type(back) is not type(value):
         raise NotPortable(_name_difference(value, back))
     # Compared by `==`, True is 1 and a value may be equal to anything.
-    if back.model_dump_json(by_alias=by_alias, warnings=False) != text:
+    again = back.model_dump_json(by_alias=by_alias, warnings=False)
+    if again != text and _write_sorted(back, json.loads(again)) != _write_sorted(value, data):
         raise NotPortable("it is written otherwise the second time")
     return data
+
+
+def _write_sorted(value: BaseModel, data: JsonValue) -> str:
+    """An input as JSON that doesn't depend on the order in which its sets hold their elements."""
+    from lutumpy.tools.set_order import sort_sets  # few inputs hold sets
+
+    return json.dumps(sort_sets(value, data))
 
 
 def _name_difference(value: BaseModel, back: BaseModel) -> str:

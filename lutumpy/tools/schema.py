@@ -210,6 +210,15 @@ class Generator(GenerateJsonSchema):
         # it still is the default.
         return None
 
+    def encode_default(self, dft: Any) -> Any:
+        encoded = super().encode_default(dft)
+        if not isinstance(encoded, (list, dict)):
+            return encoded
+        from lutumpy.tools.set_order import sort_sets  # few defaults hold anything
+
+        # Equal declarations give equal bytes, in every process (rule A4).
+        return sort_sets(dft, encoded)
+
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
         generated = super().generate(schema, mode=mode)
         _drop_titles(generated)

@@ -68,10 +68,20 @@ def call_arguments(call: BaseToolCall) -> str:
         values = call.input.model_dump(exclude_unset=True, warnings=False)
         edited = json.dumps(values, default=_to_json_value)
     except Exception:
-        # Such as a dictionary key that JSON has no form for. What the model wrote still tells
-        # such calls apart.
-        edited = type(call.input).__name__
+        edited = _dump_as_json(call.input)
     return f"{written}\n{json_values.canonical_arguments(edited)}"
+
+
+def _dump_as_json(value: BaseModel) -> str:
+    """An edited input as its model writes it, where a set holds models or a key is not a text."""
+    from lutumpy.tools.set_order import sort_sets
+
+    try:
+        data = value.model_dump(mode="json", exclude_unset=True, warnings=False)
+        return json.dumps(sort_sets(value, data))
+    except Exception:
+        # What the model wrote still tells such calls apart.
+        return type(value).__name__
 
 
 def final_arguments(metadata: ToolMetadata, equal_to: str) -> str:
@@ -126,7 +136,7 @@ def _to_json_value(value: Any) -> Any:
     try:
         return to_jsonable_python(value)
     except Exception:
-        return type(value).__name__
+        return value.hex() if isinstance(value, bytes) else type(value).__name__
 
 
 def _is_unedited(value: BaseModel, decoded: BaseModel) -> bool:

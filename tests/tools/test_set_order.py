@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import os
 import random
 import subprocess
@@ -133,6 +134,48 @@ async def test_equal_edits_with_sets_are_equal_calls_E5() -> None:
     assert keys[0] == keys[1]
     results = await ToolExecutor(deduplicate=True).run(edited, dispatch)
     assert [result.status for result in results] == ["ok", "rejected"]
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Point(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    x: int
+
+
+@tool_input(name="paint", output=str)
+class Paint(BaseModel):
+    """Paint it."""
+
+    points: set[Point] = set()
+    colors: dict[Color, int] = {}
+    data: bytes = b""
+
+
+class PaintTools(Toolset):
+    paint = tool(Paint, output=str)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("points", [{Point(x=0)}, {Point(x=8)}]),
+        ("colors", [{Color.RED: 1}, {Color.BLUE: 1}]),
+        ("data", [b"\xff", b"\xfe"]),
+    ],
+)
+async def test_edits_that_are_not_plain_json_are_told_apart_E5(name: str, values: Any) -> None:
+    dispatch = Dispatcher(PaintTools)
+    dispatch.on(PaintTools.paint)(lambda input: "painted")
+    edited = [
+        PaintTools.parse(ToolMetadata(f"c{i}", "paint", "{}")).edited(**{name: value})
+        for i, value in enumerate([*values, *values])
+    ]
+    results = await ToolExecutor(deduplicate=True).run(edited, dispatch)
+    assert [result.status for result in results] == ["ok", "ok", "rejected", "rejected"]
 
 
 def test_an_input_with_sets_survives_json_whatever_their_order_P12() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
@@ -21,7 +21,7 @@ from lutumpy.execution.parameters import (
 from lutumpy.hooks import BaseToolCall
 from lutumpy.plain.safe_text import safe_repr
 from lutumpy.plain.type_checks import type_name
-from lutumpy.tools import IdempotencyKey, extended_selector, extends
+from lutumpy.tools import IdempotencyKey, extended_selector, extends, tool_key
 
 __all__ = ["Dispatcher", "HandlerDecorator", "Runner"]
 
@@ -146,7 +146,8 @@ class Dispatcher(Generic[TS]):
             raise DeclarationError(f"Dispatcher takes a Toolset class, not {safe_repr(toolset)}")
         self.toolset: type[TS] = toolset
         self._context = Context(context)
-        self._handlers: dict[ToolCode, _Handler] = {}
+        # By `tool_key`.
+        self._handlers: dict[Hashable, _Handler] = {}
         # Runs every tool that nothing else runs.
         self._others: _Handler | None = None
         self._runners: dict[ToolCode, Runner] | None = None
@@ -157,7 +158,8 @@ class Dispatcher(Generic[TS]):
         The handler gets the call's input. It may be `async def`, or `def`, which runs in a worker
         thread. Further parameters are passed by name: one annotated `IdempotencyKey` gets the
         call's key, one annotated `ToolMetadata` its metadata, one annotated `CallTicket` its
-        ticket, any other the context's value of that name.
+        ticket, any other the context's value of that name. A handler of a tool that fills a
+        `dynamic()` place also runs the tool of its name in each new set.
 
         Raises:
             DeclarationError: The selector is of another toolset, the tool has a handler already,
@@ -165,14 +167,14 @@ class Dispatcher(Generic[TS]):
                 has changed.
         """
         self._check_open()
-        tool = self._check_selector(selector)
-        self._check_free(tool)
+        self._check_selector(selector)
+        self._check_free(selector)
 
         def register(handler: Any, /) -> Any:
             self._check_open()
-            self._check_free(tool)
-            self._handlers[tool] = self._make_handler(
-                tool.definition.name, handler, _frame_of_registration()
+            self._check_free(selector)
+            self._handlers[tool_key(selector)] = self._make_handler(
+                selector.name, handler, _frame_of_registration()
             )
             return handler
 
@@ -239,7 +241,7 @@ class Dispatcher(Generic[TS]):
     def _find_runner(self, selector: Selector[Any, Any, Any], problems: list[str]) -> Runner | None:
         """What runs a tool; `None` where nothing does, with the reason added to `problems`."""
         tool: ToolCode = selector.tool
-        handler = self._handlers.get(tool)
+        handler = self._handlers.get(tool_key(selector))
         if handler is not None:
             return self._make_runner(tool, handler, handler.parameters, problems)
         if tool.is_runnable:
@@ -303,7 +305,7 @@ class Dispatcher(Generic[TS]):
 
     # --- registration ------------------------------------------------------------------------
 
-    def _check_selector(self, selector: Any) -> ToolCode:
+    def _check_selector(self, selector: Any) -> None:
         if not isinstance(selector, Selector):
             raise DeclarationError(
                 f"on() takes a selector of {self.toolset.__name__}, not {selector!r}"
@@ -314,8 +316,6 @@ class Dispatcher(Generic[TS]):
                 f"{selector.toolset.__name__}.{selector.name} is a tool of another toolset "
                 f"than {self.toolset.__name__}"
             )
-        tool: ToolCode = selector.tool
-        return tool
 
     def _check_open(self) -> None:
         if self._runners is not None:
@@ -323,11 +323,10 @@ class Dispatcher(Generic[TS]):
                 f"{self!r} takes no more handlers; register them before it is used"
             )
 
-    def _check_free(self, tool: ToolCode) -> None:
-        if tool in self._handlers:
-            raise DeclarationError(
-                f"{tool.definition.name!r} has a handler already: {self._handlers[tool].function!r}"
-            )
+    def _check_free(self, selector: Selector[Any, Any, Any]) -> None:
+        handler = self._handlers.get(tool_key(selector))
+        if handler is not None:
+            raise DeclarationError(f"{selector.name!r} has a handler already: {handler.function!r}")
 
     def _make_handler(self, name: str, handler: Any, frame: FrameType | None) -> _Handler:
         if not callable(handler):

@@ -21,7 +21,7 @@ from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import ByTool
+from lutumpy.tools import ByTool, tool_key
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 
@@ -31,7 +31,8 @@ class ToolExecutor:
 
     Args:
         max_concurrency: How many calls run at once, over all runs.
-        limits: How many calls of single tools run at once, by selector.
+        limits: How many calls of single tools run at once, by selector. The limit of a tool that
+            fills a `dynamic()` place holds for the tool of its name in each new set.
         deduplicate: Of equal calls of one run, only the first is executed; the others are
             rejected. Equal means the same tool and arguments that are equal as JSON values, with
             the same edits by hooks.
@@ -302,7 +303,7 @@ def _limits_by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[Hashab
     for selector, limit in limits.items():
         if not isinstance(selector, Selector):
             raise TypeError(f"limits are by selector, as AppTools.search; not by {selector!r}")
-        found[selector.tool] = _check_count(f"the limit of {selector.name!r}", limit)
+        found[tool_key(selector)] = _check_count(f"the limit of {selector.name!r}", limit)
     return found
 
 

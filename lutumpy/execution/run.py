@@ -60,6 +60,7 @@ from lutumpy.tools import (
     call_arguments,
     idempotency_key,
     make_ticket,
+    tool_key,
     written_arguments,
 )
 
@@ -158,7 +159,7 @@ class Run:
                 self._make_tickets(self._journal)
             for index, report in enumerate(reports):
                 if report.result is None:
-                    waiting.append(WaitingCall(self._queue, index, report.call.tool))
+                    waiting.append(WaitingCall(self._queue, index, tool_key(report.call.selector)))
             if waiting:
                 await self._start_calls(waiting)
         finally:

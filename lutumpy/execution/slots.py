@@ -67,7 +67,7 @@ class WaitingCall:
 
     Attributes:
         index: The place of the call in its run; of two waiting calls, the lower one is first.
-        tool: What it calls; calls of one tool share its limit.
+        tool: What it calls, as `tool_key` says; calls of one tool share its limit.
         state: `idle`; `waiting` for a slot; `held`: it has one; or `lent`: a thread has it that
             nobody waits for any more.
         granted: Set when a call that was started before gets a slot again; `None` for a call that

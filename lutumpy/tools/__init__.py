@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from lutumpy.tools.definition import ProviderSettings
     from lutumpy.tools.digests import canonical_content, content_of, digest_of
+    from lutumpy.tools.dynamic_group import tool_key
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.polled import Polled, Poller, polled_by, poller_of
     from lutumpy.tools.portable_input import NotPortable, load_input
@@ -67,6 +68,7 @@ __all__ = [
     "poller_of",
     "restored_origin",
     "ticket_in_plan",
+    "tool_key",
     "written_arguments",
     "written_text",
 ]
@@ -83,6 +85,7 @@ _HOMES = homes_of(
         ],
         "lutumpy.tools.definition": ["ProviderSettings"],
         "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
+        "lutumpy.tools.dynamic_group": ["tool_key"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.polled": ["Polled", "Poller", "polled_by", "poller_of"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],

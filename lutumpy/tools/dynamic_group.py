@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, cast, overload
 
 from typing_extensions import TypeIs, TypeVar
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.definition import ToolDef
     from lutumpy.tools.dynamic_values import DynamicInput, DynamicOutput
 
-__all__ = ["Dynamic", "DynamicGroup", "DynamicSelector", "dynamic"]
+__all__ = ["Dynamic", "DynamicGroup", "DynamicSelector", "dynamic", "tool_key"]
 
 TS = TypeVar("TS", bound=BaseToolset)
 
@@ -168,3 +168,13 @@ class DynamicGroup(Generic[TS]):
 
     def __repr__(self) -> str:
         return f"<{self.toolset.__name__}.{self.name}: {', '.join(self._tools) or 'no tools'}>"
+
+
+def tool_key(selector: Selector[Any, Any, Any]) -> Hashable:
+    """What a tool is known by in settings that outlive a set of tools, such as limits and handlers.
+
+    That is the declared tool itself, in whichever toolset it is; of a tool that fills a place, the
+    place and its name, so that it is the same for each new set of tools that has one.
+    """
+    place = selector.place if isinstance(selector, DynamicSelector) else None
+    return selector.tool if place is None else (place, selector.name)

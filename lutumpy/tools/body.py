@@ -13,7 +13,9 @@ from typing import Any
 
 from lutumpy.errors import DeclarationError
 from lutumpy.tools.compiled import CompiledTool
-from lutumpy.tools.tool import MARK, Nested, Tool
+from lutumpy.tools.dynamic_group import DynamicGroup
+from lutumpy.tools.selectors import Selector
+from lutumpy.tools.tool import MARK, Nested, NestedSelectors, Tool
 
 __all__ = ["check_body"]
 
@@ -39,6 +41,11 @@ def check_body(body: type[Any], *, of_toolset: bool) -> None:
         if isinstance(value, (Tool, Nested)):
             continue
         place = f"{body.__name__}.{name}"
+        if isinstance(value, (Selector, NestedSelectors, DynamicGroup)):
+            raise DeclarationError(
+                f"{place} names a tool or group of another toolset, {value!r}: write {name} = "
+                f"tool(...) with what was declared, or {name} = nested(...) with that toolset"
+            )
         is_method = isinstance(value, (staticmethod, classmethod))
         marked = value.__func__ if is_method else value
         if isinstance(value, type):

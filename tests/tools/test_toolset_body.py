@@ -17,6 +17,7 @@ from lutumpy import (
     ToolAvailability,
     ToolInput,
     Toolset,
+    dynamic,
     nested,
     tool,
     tool_fn,
@@ -56,6 +57,12 @@ class Inner(Toolset):
     read = tool(Read, output=str)
 
 
+class Outer(Toolset):
+    here = tool(declared)
+    inner = nested(Inner)
+    more = dynamic()
+
+
 @pytest.mark.parametrize(
     ("value", "says"),
     [
@@ -70,6 +77,9 @@ class Inner(Toolset):
         (Read, r"it is a tool's input without tool\(\): write it = tool\(Read\)"),
         (Undecorated, r"decorate it with @tool_input and write it = tool\(Undecorated\)"),
         (Inner, r"it is a toolset without nested\(\): write it = nested"),
+        (Outer.here, r"Bad\.it names a tool or group of another toolset.*it = tool"),
+        (Outer.inner, r"Bad\.it names a tool or group of another toolset.*it = nested"),
+        (Outer.more, r"Bad\.it names a tool or group of another toolset.*it = nested"),
     ],
 )
 def test_what_looks_like_a_tool_is_never_ignored_D11(value: Any, says: str) -> None:

@@ -67,7 +67,8 @@ def build_table(
     Args:
         cls: The class.
         root: `Toolset`: the class whose members and type parameter are not the user's.
-        filling: The tools of its places for tools known at run time.
+        filling: The tools of its places for tools known at run time; those of its bases if left
+            out.
         extends: The class that it was made of at run time, with more members.
 
     Raises:
@@ -77,10 +78,26 @@ def build_table(
     members = _collect_members(cls, root)
     _check_member_names(cls, root, members)
     table = ToolsetTable(members, extends)
-    _add_selectors(table, cls, members, filling or {})
+    _add_selectors(table, cls, members, _inherit_filling(cls) if filling is None else filling)
     _check_hook_slots(cls, members)
     check_branches(cls, root, table)
     return table
+
+
+def _inherit_filling(cls: type[BaseToolset]) -> Filling:
+    """The tools that fill places of the bases of a class, but for those in nested toolsets that the
+    class has of its own.
+    """
+    nested = [value.toolset for value in vars(cls).values() if isinstance(value, Nested)]
+    own = {place for toolset in nested for place in toolset.__lutumpy_table__.groups}
+    filling: dict[Dynamic, Sequence[CompiledTool]] = {}
+    for base in reversed(cls.__mro__[1:]):
+        table = vars(base).get("__lutumpy_table__")
+        for place, group in table.groups.items() if table is not None else ():
+            tools = [selector.tool for selector in group.selectors()]
+            if tools and place not in own:
+                filling[place] = tools
+    return filling
 
 
 def fill_table(cls: type[BaseToolset], base: type[BaseToolset], filling: Filling) -> ToolsetTable:

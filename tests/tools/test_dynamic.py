@@ -589,6 +589,34 @@ def test_an_extended_toolset_has_more_members_and_keeps_what_filled_its_places()
     assert names(filled) == ["search", "read_file", "extra", "gh_issues"]
 
 
+def test_a_subclass_has_what_fills_the_places_of_its_bases_D11() -> None:
+    github = Toolset.of("Github", [weather_tool("issues")], prefix="gh_")
+    filled = DataTools.with_dynamic_tools({DataTools.plugins: [weather_tool("inner")]})
+
+    class More(github):  # type: ignore[misc, valid-type]
+        extra = tool(weather_tool("extra"))
+
+    class App(Toolset):
+        data = nested(DataTools)
+        more = dynamic()
+
+    offered = App.with_dynamic_tools(
+        {App.more: [weather_tool()], App.data[DataTools.plugins]: [weather_tool("outer")]}
+    )
+
+    class Sub(offered):  # type: ignore[misc, valid-type]
+        more2 = dynamic()
+
+    class Other(offered):  # type: ignore[misc, valid-type]
+        data = nested(filled)
+
+    assert names(More) == ["extra", "gh_issues"]
+    assert names(Sub) == ["read_file", "outer", "get-weather"]
+    assert names(Other) == ["read_file", "inner", "get-weather"]
+    again = Sub.with_dynamic_tools({Sub.more2: [weather_tool("last")]})
+    assert names(again) == ["read_file", "outer", "get-weather", "last"]
+
+
 def test_a_member_is_not_replaced_by_extending() -> None:
     with pytest.raises(DeclarationError, match="already"):
         AppTools.extended(search=weather_tool())

@@ -148,6 +148,10 @@ class Session(Ledger):
         twin._set_costs(self.usage, self.unsettled)
         return twin
 
+    def __copy__(self) -> Session:
+        # A shallow copy would have the same transcript, and hear of nothing that is counted here.
+        return self.fork()
+
     def dump(self) -> dict[str, Any]:
         """The session as JSON values: transcript, pending ephemerals, costs; no open rounds."""
         # Not every program keeps its sessions, so dumps are imported by those that do.

@@ -107,6 +107,26 @@ class ItemStore:
         # The calls of rounds that were garbage-collected open. Their finalizers append here (C7a).
         self.dropped: list[tuple[ToolMetadata, ...]] = []
 
+    def __getstate__(self) -> tuple[object, ...]:
+        """What `copy`, `deepcopy` and `pickle` take: what counts, in lists of its own.
+
+        Without it two copies would write into the same lists. As after a load there are no caches
+        and no marks of dropped rounds.
+        """
+        state = self._state
+        return (
+            state._replace(receipt=None),
+            self._stable[: state.stable],
+            self._ids[: state.ids],
+            self._failed[: state.failures],
+            self._answers[: state.answers],
+        )
+
+    def __setstate__(self, held: tuple[Any, ...]) -> None:
+        ItemStore.__init__(self)
+        self._state, self._stable, self._ids, self._failed, self._answers = held
+        self._id_index = {call_id: index for index, call_id in enumerate(self._ids)}
+
     def __len__(self) -> int:
         return self._state.stable + len(self._state.tail)
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic
 
-from typing_extensions import TypeVar
+from typing_extensions import Self, TypeVar
 
 from lutumpy.core.items import AssistantTurn, FinishReason, Usage
 from lutumpy.core.prefix import PrefixReport, report_of
@@ -312,6 +312,10 @@ class OpenRound(Generic[C_co]):
                 f"hooks are already deciding about the calls of this {self._what}, "
                 f"so {refused} now; wait for them; it is still open"
             )
+
+    def __copy__(self) -> Self:
+        # One answer has one holder: a second one that is garbage-collected would count as dropped.
+        return self
 
     def __del__(self, _warn: Any = warnings.warn) -> None:
         # An exception in __init__ leaves the object without its fields.

@@ -99,7 +99,9 @@ class DerivedItems:
             self._origin = None
         else:
             self.hinted = self.hinted and item.role != "user"
-            self._items.append(item)
+            message = _derive_message(item)
+            if message is not None:
+                self._items.append(message)
 
     def copy(self) -> Self:
         """An independent copy, with a fork of what the last request was made of."""
@@ -167,7 +169,7 @@ class DerivedItems:
 
     def _derive_turn(self, item: AssistantTurn) -> AssistantTurn:
         if item.api != API:
-            return projected_turn(item, self._spell) if item.calls else item
+            return projected_turn(item, self._spell) if item.calls else _without_settings(item)
         inner, guided, hinted = inner_turn(item)
         self.guided_before = self.guided_before or guided
         self.hinted = self.hinted or hinted
@@ -176,3 +178,28 @@ class DerivedItems:
         if inner is None or inner.calls or (inner.results_only and item.calls):
             return projected_turn(item, self._spell)
         return replace(inner, reasoning_dropped=True) if item.reasoning_dropped else inner
+
+
+# The inner model is told of the tools in text. What the conversation says of them otherwise is of
+# requests that offered them natively: here nothing defines what it refers to, and a model without
+# native calls refuses all of it.
+
+
+def _without_settings(turn: AssistantTurn) -> AssistantTurn:
+    """A turn of another adapter that called nothing, without what its request said of tools."""
+    if turn.verbatim is not None and turn.verbatim.settings:
+        turn = replace(turn, verbatim=None)
+    return turn if turn.settings is None else replace(turn, settings=None)
+
+
+def _derive_message(message: Message) -> Message | None:
+    """A message as the inner model is sent it; `None` for one that only changed the tools."""
+    verbatim = message.verbatim
+    if message.late is None:
+        if verbatim is None or (verbatim.entries and not verbatim.settings):
+            return message
+        if verbatim.entries and all(place < 0 for place, _ in verbatim.settings):
+            return replace(message, verbatim=replace(verbatim, settings=()))
+    # A late result is text here, as every result is: no call is open. And an entry that is a
+    # result, too, or a change of tools, can't be sent as it came.
+    return Message(message.role, message.parts, message.ephemeral) if message.parts else None

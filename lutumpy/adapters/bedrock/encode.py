@@ -318,9 +318,16 @@ class ConverseEncoder:
         if role == "assistant" and self.state.pending:
             self.state.say_pending(self.entries)
         for entry in entries:
+            self.holds_calls = self.holds_calls or b'"toolUse' in entry or b'"toolRes' in entry
+            if role == self._role and not self._original:
+                # The summary of a window comes before it, which is the user's as well.
+                content = json_values.decode(entry).get("content")
+                if isinstance(content, list) and content:
+                    self._extend(encode(content))
+                    self._last = last
+                    continue
             self.entries.append(entry)
             self._role, self._last, self._original = role, last, True
-            self.holds_calls = self.holds_calls or b'"toolUse' in entry or b'"toolRes' in entry
 
     def _add_message(self, message: Message) -> None:
         verbatim = message.verbatim

@@ -232,6 +232,29 @@ def test_what_was_read_is_extended_and_keeps_what_it_had() -> None:
     assert last(transcript) == [*history[0]["content"], {"text": "And?"}]
 
 
+def test_a_message_that_was_read_joins_a_summary_before_it() -> None:
+    """Rule K5: the roles alternate, also in the window of a history."""
+    history = [
+        user({"text": "A?"}),
+        assistant({"text": "A."}),
+        user({"text": "B?"}),
+        assistant(USE),
+    ]
+    history += [user(RESULT, {"text": "Well?"}), assistant({"text": "B."})]
+    transcript = Transcript.from_messages(API, history)
+    transcript.push_user("C?")
+    for window in (
+        transcript.window(max_rounds=2, summary="They asked A."),
+        transcript.select(transcript.rounds()[-2:], summary="They asked A."),
+    ):
+        sent = messages(window)
+        assert [message["role"] for message in sent] == ["user", "assistant"] * 2 + ["user"]
+        assert sent[0]["content"] == [{"text": "They asked A."}, {"text": "B?"}]
+        assert sent[1:] == [*history[3:], user({"text": "C?"})]
+    for index, message in enumerate(messages(transcript)[:-1]):
+        assert message == history[index]
+
+
 def test_reasoning_that_is_no_longer_valid_is_left_out() -> None:
     """Rule R5."""
     signed = {"reasoningContent": {"reasoningText": {"text": "Hm", "signature": "c2ln"}}}

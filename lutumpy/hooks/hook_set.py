@@ -304,6 +304,13 @@ class HookSet:
             if name in theirs:
                 yield from mine._pair_up(theirs[name], f"{place}.{name}", seen)
 
+    def __copy__(self) -> Self:
+        # By default both would have one registry, and what is registered here would hold there.
+        return self._copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._copy()
+
     def _copy(self, twins: dict[int, HookSet] | None = None) -> Self:
         # A set that is held twice is one in the copy too, and two may hold each other.
         twins = {} if twins is None else twins

@@ -295,6 +295,13 @@ class ToolHooks(Generic[TS]):
         """
         self._tree.registry.load(name, self._tree.slot_places)
 
+    def __copy__(self) -> Self:
+        # By default both would have one registry, and what is registered here would hold there.
+        return self._copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._copy()
+
     def _copy(self) -> Self:
         twin = object.__new__(type(self))
         twin._set_tree(self._toolset, self._tree.copy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import random
 import re
@@ -28,7 +29,14 @@ from hook_toolkit import (
     start,
 )
 
-from lutumpy import HookRegistrationError, Reject, RunNormally, hook_impl
+from lutumpy import (
+    HookRegistrationError,
+    HookSet,
+    Reject,
+    RunNormally,
+    hook_impl,
+    hook_slot,
+)
 from lutumpy.hooks import ToolHooks
 from lutumpy.tools.members import REGISTRY_NAMES
 
@@ -381,6 +389,29 @@ def test_the_public_names_of_a_registry_are_the_ones_that_members_may_not_have()
 
 
 # --- what leaves and what is copied ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
+def test_a_copied_registry_is_one_of_its_own(way: Callable[[Any], Any]) -> None:
+    policy = Policy("always")
+    base = AppTools.hooks().with_hooks(policy)
+    base.data.on(DataTools.get_user)(rejecting("private"))
+    twin = way(base)
+    twin.on(AppTools.add)(rejecting("no sums"))
+    twin.data.on(DataTools.get_user)(rejecting("never asked"))
+    twin.unregister(policy)
+    assert rejects(base) == ["always", "private"]
+    assert rejects(twin) == ["private", "no sums"]
+
+    class Prompts(HookSet):
+        @hook_slot("fallback")
+        def words(self) -> str:
+            return "none"
+
+    prompts = Prompts()
+    others = way(prompts)
+    others.on(Prompts.words)(lambda: "some")
+    assert (prompts.words(), others.words()) == ("none", "some")
 
 
 def test_unregister_takes_out_plugins_and_functions_wherever_they_are() -> None:

@@ -56,7 +56,10 @@ class ToolRound(OpenRound[C_co]):
 
         Raises:
             ToolRoundArityError: there are none, or several.
+            RoundClosedError: it was committed, discarded or handed over before: a plan has the
+                calls as hooks decided them.
         """
+        self._check_open()
         if len(self.calls) != 1:
             raise self._arity_error("exactly one call")
         return self.calls[0]
@@ -66,7 +69,10 @@ class ToolRound(OpenRound[C_co]):
 
         Raises:
             ToolRoundArityError: there are several.
+            RoundClosedError: it was committed, discarded or handed over before: a plan has the
+                calls as hooks decided them.
         """
+        self._check_open()
         if len(self.calls) > 1:
             raise self._arity_error("at most one call")
         return self.calls[0] if self.calls else None

@@ -268,6 +268,8 @@ async def test_a_plan_takes_the_place_of_its_round() -> None:  # H5a
             lambda: round.commit(session, results),
             round.discard,
             lambda: round.apply_hooks_sync(AppTools.hooks()),
+            round.expect_one,  # the call as it was before the hooks
+            round.expect_at_most_one,
         ):
             with pytest.raises(RoundClosedError, match="handed over to a plan"):
                 use()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -507,10 +509,31 @@ async def test_a_promise_that_cant_be_kept_as_json_is_a_failure() -> None:
 
 
 def test_later_is_pickled_whole() -> None:
-    import pickle
-
     twin = pickle.loads(pickle.dumps(Later("n", handle=[1], until=timedelta(1))))
     assert (twin.note, twin.handle, twin.until) == ("n", [1], timedelta(1))
+
+
+def test_a_promise_is_pickled_and_its_call_is_open_in_a_copy() -> None:
+    """As calls and results are; the tool isn't, of a function no more than in a dump."""
+    session, round = begun(RENDER)
+    (call,) = round.calls
+    round.commit(session, [pickle.loads(pickle.dumps(call.later("an hour", handle={"job": 7})))])
+    pickled = pickle.loads(pickle.dumps(session))
+    for twin in (pickled, copy.deepcopy(session), copy.copy(session)):
+        (open_call,) = twin.open_calls
+        assert (open_call.note, open_call.handle) == ("an hour", {"job": 7})
+        pickle.loads(pickle.dumps(open_call))
+        twin.deliver([open_call.complete(Video(url="x"))], tools=Studio)
+        assert not twin.open_calls
+    assert len(session.open_calls) == 1
+
+
+def test_a_copy_knows_what_fits_an_open_call() -> None:
+    session = promised()
+    for twin in (copy.deepcopy(session), copy.copy(session)):
+        with pytest.raises(CommitError) as error:
+            twin.deliver([twin.open_calls[0].complete(3)])
+        assert kinds_of(error) == ["wrong_output"]
 
 
 def test_names_in_brackets_stay_on_one_line() -> None:

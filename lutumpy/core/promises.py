@@ -77,6 +77,17 @@ class Promise:
     tool: Any = field(default=None, compare=False, repr=False)
     equal_to: str | None = field(default=None, repr=False)
 
+    def __copy__(self) -> Promise:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Promise:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As in a dump: the class of a function's input is one that no module holds.
+        known = self.note, self.handle, self.since, self.until, self.tool_digest
+        return Promise, (*known, None, self.equal_to)
+
 
 @dataclass(frozen=True, slots=True)
 class PromisedCall:

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import TypeVar
 
-from lutumpy.errors import ToolRoundArityError
+from lutumpy.errors import RoundClosedError, ToolRoundArityError
 from lutumpy.rounds.open_answer import OpenAnswer
 from lutumpy.rounds.open_round import OpenRound
 from lutumpy.tools.approvals import ApprovalRequest
@@ -56,10 +56,9 @@ class ToolRound(OpenRound[C_co]):
 
         Raises:
             ToolRoundArityError: there are none, or several.
-            RoundClosedError: it was committed, discarded or handed over before: a plan has the
-                calls as hooks decided them.
+            RoundClosedError: it was handed over: a plan has the calls as hooks decided them.
         """
-        self._check_open()
+        self._check_held()
         if len(self.calls) != 1:
             raise self._arity_error("exactly one call")
         return self.calls[0]
@@ -69,13 +68,16 @@ class ToolRound(OpenRound[C_co]):
 
         Raises:
             ToolRoundArityError: there are several.
-            RoundClosedError: it was committed, discarded or handed over before: a plan has the
-                calls as hooks decided them.
+            RoundClosedError: it was handed over: a plan has the calls as hooks decided them.
         """
-        self._check_open()
+        self._check_held()
         if len(self.calls) > 1:
             raise self._arity_error("at most one call")
         return self.calls[0] if self.calls else None
+
+    def _check_held(self) -> None:
+        if self._answer.holder is not self._token:
+            raise RoundClosedError(f"the {self._what} was {self._closed} before")
 
     def _arity_error(self, expected: str) -> ToolRoundArityError:
         names = [call.metadata.name for call in self.calls]

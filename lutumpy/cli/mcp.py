@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from lutumpy import DynamicTool
 from lutumpy.cli.addresses import FoundTools, HeaderOption, list_server, report_failure
+from lutumpy.cli.exit_codes import INTERRUPTED
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import JsonOption
 from lutumpy.cli.terminal import Output, cut_text, styled
@@ -147,7 +149,8 @@ def serve(
 
     Hooks, a dispatcher and a context are given in code: name a server that mcp_server() made.
 
-    Exit code 0: the client has gone. 2: there is no such toolset, or nothing runs its tools.
+    Exit code 0: the client has gone. 2: there is no such toolset, nothing runs its tools, or it
+    can't be served at HOST:PORT. 130: it was ended by Ctrl-C.
     """
     output = Output()
     place = _read_place(http) if http else None
@@ -192,13 +195,36 @@ def _serve_stdio(server: Server[Any]) -> None:
         async with stdio_server() as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
-    anyio.run(run)
+    # A thread of the SDK is in a read of standard input that nothing can end, and the interpreter
+    # would wait for it: in a terminal Ctrl-C had to be pressed three times.
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    try:
+        anyio.run(run)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _serve_http(server: Server[Any], host: str, port: int) -> None:
     import uvicorn
 
+    class Announced(uvicorn.Server):
+        """Says where it serves once it does."""
+
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            for listening in self.servers[:1]:
+                bound = listening.sockets[0].getsockname()[1]  # port 0 is any free one
+                address = f"[{host}]" if ":" in host else host
+                at = f"http://{address}:{bound}/mcp"
+                print(f"lutumpy: serving {at}", file=sys.stderr, flush=True)
+
     app = server.streamable_http_app(host=host)
-    print(f"lutumpy: serving http://{host}:{port}/mcp", file=sys.stderr, flush=True)
     # Without `ws`, it imports what it finds installed for WebSockets, which MCP has no use for.
-    uvicorn.run(app, host=host, port=port, log_level="warning", ws="none")
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
+    serving = Announced(config)
+    try:
+        serving.run()
+    except SystemExit as error:
+        if serving.started:
+            raise
+        raise typer.Exit(2) from error  # it has said why it can't serve there

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -190,3 +191,44 @@ def test_http_is_served_with_the_headers_that_a_command_sends(run: Run, write: W
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_ctrl_c_ends_a_server_with_130(write: Write, over: str) -> None:
+    """One is enough, though standard input stays open, as that of a terminal does."""
+    write("my_shop.py", text=SHOP)
+    command = shlex.split(served("my_shop:Tools").removeprefix("stdio:"))
+    options = ["--http", "127.0.0.1:0"] if over == "http" else []
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process: Any = subprocess.Popen([*command, *options], text=True, **pipes)
+    with process:
+        try:
+            if over == "http":
+                said = process.stderr.readline()
+                assert said.startswith("lutumpy: serving http://127.0.0.1:"), said
+                assert not said.endswith(":0/mcp\n")
+            else:
+                process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+                process.stdin.flush()
+                assert json.loads(process.stdout.readline())["id"] == 1
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
+
+
+def test_a_place_that_is_taken_ends_with_2_and_is_not_said_to_be_served(
+    run: Run, write: Write
+) -> None:
+    write("my_shop.py", text=SHOP)
+    import socket
+
+    command = shlex.split(served("my_shop:Tools").removeprefix("stdio:"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run([*command, "--http", place], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "already in use" in done.stderr
+    assert "serving" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -230,11 +230,18 @@ def _parse(body: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:
     return data
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
+def _text(data: Mapping[str, Any], name: str, longest: int = _LONGEST_ID) -> str:
     value = data.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID:
-        raise WebError(422, f"`{name}` is not a text of 1 to {_LONGEST_ID} characters.")
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
+        raise WebError(422, f"`{name}` is not a text of 1 to {longest} characters.")
     return value
+
+
+def _approval_id(data: Mapping[str, Any], name: str) -> str:
+    """The id of a question that was asked, so it is as long as that was: it ends in the call's id,
+    and LiteLLM's have thousands of characters (Gemini's signature is in them).
+    """
+    return _text(data, name, MOST_BYTES)
 
 
 def _list(value: Any, name: str) -> Sequence[Any]:
@@ -319,7 +326,7 @@ def _answers(parts: Sequence[Mapping[str, Any]]) -> list[ApprovalAnswer]:
         approval = part.get("approval")
         if part.get("state") != "approval-responded" or not isinstance(approval, Mapping):
             continue
-        approval_id = _text(approval, "id")
+        approval_id = _approval_id(approval, "id")
         if not approval_id.startswith("auto:"):
             found.append(_answer(approval_id, approval))
     if not found:
@@ -372,7 +379,7 @@ def _reply(entry: Mapping[str, Any]) -> QuestionAnswer:
 def _resumed(entry: Any) -> ApprovalAnswer:
     if not isinstance(entry, Mapping):
         raise WebError(422, "An entry of `resume` is not an object.")
-    approval_id = _text(entry, "interruptId")
+    approval_id = _approval_id(entry, "interruptId")
     if entry.get("status") == "cancelled":
         return ApprovalAnswer(approval_id, False, "The user left it unanswered.")
     payload = entry.get("payload")

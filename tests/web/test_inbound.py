@@ -67,6 +67,15 @@ def test_answers_are_read_and_those_that_nobody_asked_for_are_not_W16() -> None:
     refused(read_ai_sdk, answered({"approved": True}), 422)
 
 
+def test_an_approval_id_is_as_long_as_the_id_of_its_call_W16() -> None:
+    """LiteLLM writes Gemini's signature into the ids of calls: thousands of characters."""
+    long = f"sha256:{'a' * 64}:call_1__thought__{'E' * 5000}"
+    assert read_ai_sdk(answered({"id": long, "approved": True})).answers[0].approval_id == long
+    entry = {"interruptId": long, "status": "resolved", "payload": {"approved": False}}
+    (answer,) = read_ag_ui({"threadId": "chat 1", "runId": "r", "resume": [entry]}).answers
+    assert answer.approval_id == long
+
+
 def test_tool_results_and_approvals_of_other_states_are_never_taken_W17() -> None:
     body = answered({"id": "x:p1", "approved": True})
     for state in ("output-available", "approval-requested", "input-available"):

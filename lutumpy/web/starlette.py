@@ -230,7 +230,8 @@ class _Chat:
         if past is None or past.last_task is None:
             # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
-        if past.is_going_on:  # or its process was killed, and whoever watches waits for it
+        # Or its process was killed, and whoever watches waits for it.
+        if past.is_going_on and request.method != "HEAD":
             self._runs.begin(scope, seen=past.last)
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
@@ -308,7 +309,7 @@ class _Chat:
         last = await self._store.last_event(scope)
         if after > last:
             raise WebError(409, "There is no such event yet.")
-        if not await has_ended(self._store, scope):  # as in `stream`
+        if request.method != "HEAD" and not await has_ended(self._store, scope):  # as in `stream`
             self._runs.begin(scope, seen=last)
         show = self._settings.show
         # What was seen is read only where it says which calls aren't shown.
@@ -327,6 +328,8 @@ class _Chat:
         task: int | None,
         message_id: str | None = None,
     ) -> Response:
+        if request.method == "HEAD":  # it has no body that would end it, and watches nothing
+            return Response(headers=dict(stream.headers))
         if task is not None:
             past, message_id = past.of_task(task), None
         known = past.events if message_id is None else ()

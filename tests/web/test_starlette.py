@@ -724,6 +724,22 @@ async def test_nobody_goes_on_with_a_run_that_is_stopped_or_watched_no_more_W19(
         assert store._find("c1").events[-1].event["event"] == "RunStopped"
 
 
+@pytest.mark.parametrize("path", ["/events/c1", "/chat/c1/stream"])
+async def test_head_is_what_get_says_and_begins_and_watches_nothing_W12(path: str) -> None:
+    """It was answered with the endless stream, so its connection was never free again."""
+    store = MemoryStore()
+    async with serving(store, PLAIN) as site:
+        await begun_elsewhere(store, lease=0.05)
+        await asyncio.sleep(0.1)  # whoever watches goes on with it
+        last = await store.last_event("c1")
+        response = await site.client.head(path)
+        assert (response.status_code, response.content) == (200, b"")
+        assert response.headers["content-type"].startswith("text/event-stream")
+        await asyncio.sleep(0.1)
+        assert await store.last_event("c1") == last
+        assert (await site.client.head("/events/nobody")).status_code == 404
+
+
 async def begun_again(store: MemoryStore) -> None:
     """The other process is back, with a lease of its own."""
     assert isinstance(await store.claim("c1", lease=60), Claim)

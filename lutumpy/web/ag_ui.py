@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.durable import StoredEvent
-from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits
+from lutumpy.durable.log import LoopEnded, RunFailed, RunStopped, RunWaits, ShownMessage
 from lutumpy.plain import json_values
 from lutumpy.web.frames import Frame, encode_data
 from lutumpy.web.inbound import NewMessage, question_id
@@ -28,6 +28,7 @@ from lutumpy.web.parts import (
     CallIsHeld,
     CallPart,
     Change,
+    MessagesShown,
     PartBegan,
     PartEnded,
     PartGrew,
@@ -181,7 +182,10 @@ class AGUIStream:
     # --- changes -----------------------------------------------------------------------------
 
     def _encode(self, change: Change) -> Iterator[Event]:
-        if isinstance(change, StepBegan):
+        if isinstance(change, MessagesShown):
+            if self._is_news(change.messages):
+                yield self._all_messages()
+        elif isinstance(change, StepBegan):
             yield from self._begin_step(change.step)
         elif isinstance(change, (StepEnded, TaskEnded)):  # of a run that failed, none was said
             yield from self._close()
@@ -216,6 +220,14 @@ class AGUIStream:
             yield from self._close()
             self.ended = True
             yield self._encode_end(change.event)
+
+    def _is_news(self, messages: Sequence[ShownMessage]) -> bool:
+        """Whether the client hasn't seen messages that are answered now: one of somebody else has
+        waited. A client that begins with nothing new and without a snapshot has said them itself.
+        """
+        if self._pending is None:
+            return self._snapshot
+        return any(message.id != self._pending.id for message in messages)
 
     def _encode_text(self, change: PartBegan | PartGrew | PartEnded) -> Iterator[Event]:
         part = change.part

@@ -38,6 +38,7 @@ from lutumpy.web.parts import (
     CallIsHeld,
     CallPart,
     Change,
+    MessagesShown,
     PartBegan,
     PartEnded,
     PartGrew,
@@ -188,7 +189,7 @@ def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
         yield {"type": "data-value", "id": "value", "data": change.value}
     elif isinstance(change, RunEnded):
         yield _encode_end(change.event, sdk)
-    elif not isinstance(change, (TaskEnded, StepRewritten)):
+    elif not isinstance(change, (MessagesShown, TaskEnded, StepRewritten)):
         yield from _encode_call(change, sdk)
 
 

@@ -211,6 +211,13 @@ class TaskBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagesShown:
+    """The task answers these messages, beside those that were shown before."""
+
+    messages: tuple[ShownMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TaskEnded:
     """The next task begins: nothing more is said in this one."""
 
@@ -323,6 +330,7 @@ class RunEnded:
 
 Change: TypeAlias = Union[
     TaskBegan,
+    MessagesShown,
     TaskEnded,
     StepBegan,
     StepReset,

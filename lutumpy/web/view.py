@@ -47,6 +47,7 @@ from lutumpy.web.calls import apply_step, ask, change_promise, end_promised, fin
 from lutumpy.web.parts import (
     Change,
     Changes,
+    MessagesShown,
     RunEnded,
     Step,
     StepBegan,
@@ -105,6 +106,7 @@ class View:
     def _apply(self, task: Task, number: int, event: DurableEvent) -> Iterator[Change]:
         if isinstance(event, MessagesTaken):
             task.messages += event.messages
+            yield MessagesShown(event.messages)
         elif isinstance(event, (LoopEnded, RunWaits, RunFailed, RunStopped)):
             yield from self._end(task, event)
         elif isinstance(event, (Delta, Completed, RequestStarted)):

@@ -13,7 +13,8 @@ from test_ai_sdk import DECISIONS, SHOWS, delta, some_pieces
 from web_toolkit import FULL, PLAIN, SCOPE, chunks_of, run_log
 
 from lutumpy.durable import StoredEvent
-from lutumpy.web import AGUIStream, Show, View, ag_ui_messages
+from lutumpy.testing import Reply
+from lutumpy.web import AGUIStream, NewMessage, Show, View, ag_ui_messages
 
 
 class AgentClient:
@@ -179,6 +180,28 @@ def test_a_client_that_comes_again_at_any_moment_is_given_all_messages_W11() -> 
         data = sent(stream, [*past, *log[index + 1 :]])
         assert chunks_of(data)[1]["type"] == "MESSAGES_SNAPSHOT"
         assert AgentClient().read(data).messages == expected
+
+
+def test_a_message_that_waited_is_told_with_its_answer_W5_W11() -> None:
+    """It is of somebody else, or was sent before its sender came again."""
+    log = run_log([Reply(text="Yes.")], messages=("First?", "Second?"))
+    for number in (1, 2):
+        seen = [stored.seq for stored in log if stored.task < number]
+        fed = [stored for stored in log if stored.task <= number]
+        stream = AGUIStream(SCOPE, "r", after=max(seen, default=0), snapshot=True)
+        assert AgentClient().read(sent(stream, fed)).messages == messages_of(fed, Show())
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_message_of_somebody_else_that_is_taken_with_one_s_own_is_told_W5(others: int) -> None:
+    own = {"id": "own", "text": "And?", "files": []}
+    taken = [{"id": "other", "text": "Before.", "files": []}] * others + [own]
+    first, *rest = run_log([Reply(text="Yes.")])
+    log = [replace(first, event={**first.event, "messages": taken}), *rest]
+    data = sent(AGUIStream(SCOPE, "r", pending=NewMessage("own", "And?")), log)
+    client = AgentClient([{"id": "own", "role": "user", "content": "And?"}]).read(data)
+    assert client.messages == messages_of(log, Show())
+    assert [each["type"] for each in chunks_of(data)].count("MESSAGES_SNAPSHOT") == others
 
 
 def test_what_was_streamed_and_lost_is_taken_back_W7() -> None:

@@ -150,6 +150,8 @@ class Show:
         shown: Any = replace(cast("Any", value), **changed) if changed else value
         if isinstance(shown, ShownResult) and not self._shows_output(shown.call.tool):
             return replace(shown, content=None, cut=False)
+        if isinstance(shown, CallPromised) and not self._shows_output(shown.call.tool):
+            return replace(shown, note="")  # it is the call's result, as far as there is one
         is_refusal = isinstance(shown, (ShownRejection, CallDecided))
         if is_refusal and not self._shows_output(shown.call.tool):
             return replace(shown, reason="")

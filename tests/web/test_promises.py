@@ -15,7 +15,15 @@ from lutumpy import CallTicket, Later, Session, Skip, Toolset, tool, tool_fn
 from lutumpy.durable import StoredEvent
 from lutumpy.execution import Dispatcher
 from lutumpy.testing import Reply
-from lutumpy.web import AGUIStream, AISDKStream, Show, View, ag_ui_messages, ui_messages
+from lutumpy.web import (
+    AGUIStream,
+    AISDKStream,
+    EventSource,
+    Show,
+    View,
+    ag_ui_messages,
+    ui_messages,
+)
 
 TICKETS: list[CallTicket] = []
 
@@ -112,3 +120,19 @@ def test_a_promised_call_stays_open_until_its_result_comes_LR1_W9a() -> None:
             assert any(each["role"] == "tool" for each in client.messages) is not is_open, case
             hidden = Show(outputs=False)
             assert b"a film" not in sent(AISDKStream(SCOPE, show=hidden), events)
+
+
+def test_a_note_is_hidden_with_the_outputs_W22() -> None:
+    """It is the call's result, until another one comes."""
+    log, _ = late_log("go_on", "ok", message=True)
+    for show in (Show(), Show(outputs=False), Show(tools={"render": "status"})):
+        streams = (
+            sent(AISDKStream(SCOPE, show=show), log),
+            sent_ag_ui(AGUIStream(SCOPE, "r", show=show), log),
+            b"".join(
+                frame.data for each in log for frame in EventSource(SCOPE, show=show).feed(each)
+            ),
+        )
+        for data in streams:
+            assert b"render" in data
+            assert (b"about an hour" in data) == (show == Show())

@@ -5,12 +5,13 @@ Needs the `cli` extra (typer, rich, jinja2); `demo` and `--version` work without
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 from lutumpy import __version__
-from lutumpy.cli.exit_codes import quiet_code
+from lutumpy.cli.exit_codes import quiet_code, unwritable_code
 from lutumpy.errors import UnknownApiError
 
 __all__ = ["main"]
@@ -24,10 +25,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: all is well. 1: problems were found, or a provider failed. 2: the command can't run as it was
     given, or a file can't be read. 130 and 141: it was interrupted, or nobody reads on.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        # Here, where it can be caught: a pipe that nobody reads fails when the buffer is written.
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BrokenPipeError) as error:
+        return quiet_code(error)
+    except OSError as error:
+        return unwritable_code(error)
+    return code
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that are closed be empty: Python has `None` in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _run(arguments: list[str]) -> int:
     # These two work without the extra: they are what a newcomer tries first.
     if arguments[:1] == ["demo"]:
-        return _run_demo(arguments[1:])
+        from lutumpy.cli import demo
+
+        return demo.main(arguments[1:])
     if arguments == ["--version"]:
         print(f"lutumpy {__version__}")
         return 0
@@ -45,15 +67,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lutumpy: {error}", file=sys.stderr)
         return 2
     return run(arguments)
-
-
-def _run_demo(arguments: Sequence[str]) -> int:
-    try:
-        from lutumpy.cli import demo
-
-        code = demo.main(arguments)
-        # Here, where it can be caught: a pipe that nobody reads fails when the buffer is written.
-        sys.stdout.flush()
-    except (KeyboardInterrupt, BrokenPipeError) as error:
-        return quiet_code(error)
-    return code

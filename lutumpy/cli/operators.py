@@ -184,6 +184,8 @@ def fork(
     task, dot, number = at.partition(".")
     if not (dot and task.isdecimal() and number.isdecimal()):
         raise typer.BadParameter(f"--at is two numbers as in 2.0, not {at!r}.")
+    if to == scope:
+        raise typer.BadParameter("--to is another id: the old conversation stays as it is.")
     place = int(task), int(number)
     with_store(output, store, lambda opened: opened.fork(scope, at=place, to=to))
     if as_json:
@@ -249,12 +251,12 @@ def _read_moment(text: str) -> datetime:
         typer.BadParameter: it is neither, or has no time zone.
     """
     number, unit = text[:-1], text[-1:]
-    if number.isdecimal() and unit in ("d", "h"):
-        ago = timedelta(days=int(number)) if unit == "d" else timedelta(hours=int(number))
-        return datetime.now(timezone.utc) - ago
     try:
+        if number.isdecimal() and unit in ("d", "h"):
+            ago = timedelta(days=int(number)) if unit == "d" else timedelta(hours=int(number))
+            return datetime.now(timezone.utc) - ago
         moment = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # or it is before the first year
         message = f"{text!r} is not a moment, as 30d or 2026-11-25T12:00:00+00:00."
         raise typer.BadParameter(message) from None
     if moment.tzinfo is None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -85,6 +86,47 @@ def test_when_nobody_reads_on_it_ends_quietly(tmp_path: Path) -> None:
         process.stdout.close()
         _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (141, b""), arguments
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk to lend")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "-"], ["demo"]])
+def test_output_that_can_t_be_written_ends_with_2_and_the_reason(arguments: list[str]) -> None:
+    """1 would say that something is refused."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            input=json.dumps(WHOLE).encode(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            timeout=120,
+        )
+    expected = f"lutumpy: [Errno 28] {os.strerror(28)}\n"
+    assert (done.returncode, done.stderr.decode()) == (2, expected)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it is a POSIX shell that closes them")
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code"),
+    [
+        ("check {file}", ">&-", 1),
+        ("check {file}", "2>&-", 1),
+        ("check {file}", "<&- >&- 2>&-", 1),
+        ("check -", "<&-", 2),  # nothing is in it
+        ("demo --help", ">&-", 0),
+        ("text-formats", ">&-", 0),
+    ],
+)
+def test_a_standard_stream_that_is_closed_is_an_empty_one(
+    tmp_path: Path, arguments: str, closed: str, code: int
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(BROKEN))
+    line = f"{shlex.join(COMMAND)} {arguments.format(file=shlex.quote(str(file)))} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=ENVIRONMENT, timeout=120)
+    assert (done.returncode, b"Traceback" in done.stderr) == (code, False), done.stderr
+    if closed == "2>&-":
+        assert b"1 document checked: 1 refused" in done.stdout
 
 
 def test_ctrl_c_ends_it_quietly_and_leaves_the_file(tmp_path: Path) -> None:

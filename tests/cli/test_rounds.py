@@ -278,11 +278,14 @@ def test_a_conversation_is_forked_and_old_records_are_pruned(run: Run, agent: Ag
     assert run(*fork, "--at", "1.0", "--to", "new").code == 0
     assert run(*fork, "--at", "9.9", "--to", "newer").code == 2
     assert "two numbers" in run(*fork, "--at", "1", "--to", "newer").err
+    itself = run(*fork, "--at", "1.0", "--to", SCOPE)
+    assert (itself.code, "--to is another id" in itself.err) == (2, True)
     assert records(run(*fork, "--at", "1.1", "--to", "x", "--json").out)[0]["to"] == "x"
     prune = ("rounds", "prune", agent.path, "--before")
     assert "removed: 0 records" in run(*prune, "1d").out
     assert "no time zone" in run(*prune, "2026-11-25T12:00:00").err
-    assert "not a moment" in run(*prune, "soon").err
+    for odd in ("soon", "9999999d", "99999999999999h", "9" * 5000 + "d"):
+        assert "not a moment" in " ".join(run(*prune, odd).err.split())
     assert "is not one of" in run(*prune, "1h", "--what", "items").err
     kinds = ("--what", "records", "--what", "conversations")
     (found,) = records(run(*prune, "2999-01-01T00:00:00+00:00", *kinds, "--json").out)

@@ -169,7 +169,10 @@ class Incoming:
             past = await self._past_or_new(scope, by)
             task, known = past.find(inbound.message.id)
             if task is None and await self._is_asking(scope):
-                raise WebError(409, ANSWER_FIRST)
+                past = await self.past(scope)  # what is asked may have come of this very message
+                task, known = past.find(inbound.message.id)
+                if task is None:
+                    raise WebError(409, ANSWER_FIRST)
             await self._push(scope, inbound.message, known)
             if task is not None:
                 return Received(past, 0, task, await self._come_again(scope, past))

@@ -205,6 +205,30 @@ async def test_a_message_is_taken_once_W15() -> None:
         assert asked == ["Please.", "And now?"]
 
 
+class SlowStore(MemoryStore):
+    """A store whose next look at what is held waits."""
+
+    gate: asyncio.Event | None = None
+
+    async def held(self, **options: Any) -> Any:
+        if self.gate is not None:
+            gate, self.gate = self.gate, None
+            await gate.wait()
+        return await super().held(**options)
+
+
+async def test_a_message_that_is_sent_twice_at_once_is_taken_once_W15() -> None:
+    """The run of the one may ask a person something while the other is looked at."""
+    store = SlowStore()
+    async with serving(store) as site:
+        gate = store.gate = asyncio.Event()
+        slow = asyncio.create_task(site.post("/chat", said()))
+        await until(lambda: store.gate is None)
+        first = ChatClient().read(await site.post("/chat", said()))
+        gate.set()
+        assert ChatClient().read(await slow).message == first.message
+
+
 async def test_nobody_unknown_reads_writes_or_decides() -> None:
     async with serving() as site:
         paths = ("/chat/c1/stream", "/chat/c1/messages", "/events/c1")

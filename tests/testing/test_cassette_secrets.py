@@ -6,17 +6,18 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import httpx2
 import pytest
-from cassette_toolkit import SCRIPT, model_of, no_network, talk_sync
+from cassette_toolkit import SCRIPT, Atlas, model_of, no_network, talk_sync
 from each_case import each
 from every_api import APIS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from lutumpy import AdapterError, Session
+from lutumpy import AdapterError, NeedsTools, Session
 from lutumpy.errors import CassetteError
 from lutumpy.testing import Call, Cassette, Failure, Reply, serve
 from lutumpy.testing.cassettes.answers import cut, keep_answer, written_answer
@@ -158,6 +159,43 @@ def test_keys_in_the_query_and_in_the_environment_and_what_a_user_says(
         assert client.post(address, params=params, json=body).json() == entry["response"]
 
 
+def test_a_key_is_masked_however_a_tool_or_an_address_spells_it_V3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = 'wJalr/K7MDENG+bPxRfi CY"EX\\é='
+    monkeypatch.setenv("SHOP_SECRET", key)
+    in_json = json.dumps({"key": key})
+    escaped = [letter if letter.isalnum() else f"\\u{ord(letter):04X}" for letter in key]
+    spellings = [
+        in_json,
+        json.dumps({"body": in_json}),  # a tool's JSON in another one's
+        in_json.replace("/", "\\/"),  # PHP
+        '{"key": "' + "".join(escaped) + '"}',  # .NET
+        f"https://shop.example/?at={quote(key)}",
+        f"https://shop.example/?at={quote_plus(key).replace('%2B', '%2b')}",
+    ]
+    path = tmp_path / "a.jsonl"
+    script = [Reply(calls=[Call("population", {"city": "Oslo"})] * len(spellings)), Reply(text="-")]
+
+    def ask(llm: Any) -> None:
+        session = Session()
+        session.push_user("Which keys are there?")
+        outcome = session.text_turn(llm, tools=Atlas).collect_sync()
+        assert isinstance(outcome, NeedsTools)
+        calls = outcome.round.calls
+        failed = [call.fail(text) for call, text in zip(calls, spellings, strict=True)]
+        outcome.round.commit(session, failed)
+        session.text_turn(llm, tools=Atlas).collect_sync()
+
+    with serve(script) as server, Cassette(path, "record") as cassette:
+        ask(model_of(cassette, "openai_chat", server.url))
+    text = path.read_text(encoding="utf-8")
+    assert text.count(MASK) == len(spellings)
+    assert "MDENG" not in text
+    with Cassette(path) as cassette:
+        ask(model_of(cassette, "openai_chat"))
+
+
 def test_what_was_masked_is_not_compared_since_another_machine_has_other_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +228,9 @@ LOOKS = [
     "ABSK" + "Q" * 40,
     "ghp_" + "a" * 36,
     "hf_" + "a" * 30,
+    "gsk_" + "a" * 52,
+    "xai-" + "a" * 80,
+    "ya29." + "a" * 60,
     "xoxb-1234567890-abc",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",

@@ -23,7 +23,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 __all__ = ["KEPT_HEADERS", "MASK", "SECRET_NAME", "Secrets"]
 
@@ -64,6 +64,8 @@ _LOOKS = re.compile(
             r"\bABSK[\w+/=]{20,}",  # Bedrock
             r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}",
             r"\bhf_\w{20,}",
+            r"\b(?:csk-|fw_|gsk_|nvapi-|pplx-|tgp_v1_|xai-)[\w-]{20,}",  # hosts of models
+            r"\bya29\.[\w.-]{20,}",  # Google, for an hour
             r"\bxox[abprs]-[\w-]{10,}",
             r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+",  # JSON web tokens
             r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
@@ -82,7 +84,7 @@ class Secrets:
 
     def __init__(self, redact: Callable[[str], str] | None = None) -> None:
         self._redact = redact
-        self._spellings: set[str] = set()
+        self._known: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         for name, value in os.environ.items():
             if _ENVIRONMENT.match(name.upper()):
@@ -93,11 +95,11 @@ class Secrets:
         if len(value) < SHORTEST or value == MASK:
             return
         encoded = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
-        new = {value, quote(value, safe=""), quote_plus(value), encoded} - self._spellings
+        new = {value, encoded} - self._known
         if new:
-            self._spellings |= new
-            longest_first = sorted(self._spellings, key=lambda text: (-len(text), text))
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._known |= new
+            longest_first = sorted(self._known, key=lambda text: (-len(text), text))
+            self._pattern = re.compile("|".join(map(_spelled, longest_first)))
 
     def add_of_request(self, url: str, headers: Mapping[str, str]) -> None:
         """Take the keys that a request sends along, in its headers and its address."""
@@ -134,7 +136,7 @@ class Secrets:
     @property
     def version(self) -> int:
         """A number that another key makes larger."""
-        return len(self._spellings)
+        return len(self._known)
 
     # --- taking them out --------------------------------------------------------------------------
 
@@ -194,7 +196,7 @@ class Secrets:
         """
         if self._pattern is None:
             return False
-        if self._pattern.search(text) or self._pattern.search(_unescaped(text)):
+        if self._pattern.search(text):
             return True
         joined: dict[tuple[str | int, ...], list[str]] = {}
         for event in events:
@@ -227,8 +229,27 @@ def _is_key(fields: Mapping[str, Any], name: str) -> bool:
     return name.lower() in _KEY_FIELDS and isinstance(fields[name], str)
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r'\\(["\\/])', r"\1", text)
+def _spelled(key: str) -> str:
+    """A pattern of a key as it is, and as JSON and addresses spell it.
+
+    A tool's JSON is a text in the JSON of a request, and its writers differ in what they escape
+    (PHP a slash, .NET a plus). So an escape may have any number of backslashes.
+    """
+    # As one, several backslashes can be matched in one way only, which takes no time.
+    return "".join(map(_spelled_character, re.sub(r"\\+", r"\\", key)))
+
+
+_SHORT_ESCAPES = {"\n": r"\\+n", "\r": r"\\+r", "\t": r"\\+t", "\\": r"\\+", " ": r"\+"}
+
+
+def _spelled_character(letter: str) -> str:
+    if letter.isascii() and letter.isalnum():
+        return letter
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    in_json = "".join([rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4)])
+    in_address = "".join([f"%{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass")])
+    short = _SHORT_ESCAPES.get(letter, rf"\\+{re.escape(letter)}")
+    return rf"(?:{short}|{re.escape(letter)}|(?i:{in_json}|{in_address}))"
 
 
 def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

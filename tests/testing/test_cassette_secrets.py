@@ -220,6 +220,39 @@ def test_what_was_masked_is_not_compared_since_another_machine_has_other_keys(
     assert first_difference(f"{MASK}{MASK}", "a\nb") is None
 
 
+@each("api", APIS)
+def test_what_was_a_word_on_one_machine_may_be_a_key_on_another(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"{api}.jsonl"
+    monkeypatch.delenv("POSTGRES_PASSWORD", raising=False)
+
+    def ask(llm: Any, question: str) -> str:
+        session = Session()
+        session.push_user(question)
+        return str(session.text_turn(llm).collect_sync().text)
+
+    def redact(text: str) -> str:  # not to be done twice
+        return text.replace("Oslo", "Oslo-Oslo")
+
+    asked, more = "Is the postgres in Oslo?", "Which postgres?"
+    with serve([Reply(text="Yes, that postgres.")]) as server:
+        with Cassette(path, "record", redact=redact) as cassette:
+            ask(model_of(cassette, api, server.url), asked)
+        monkeypatch.setenv("POSTGRES_PASSWORD", "postgres")
+        with Cassette(path, redact=redact) as cassette:
+            assert ask(model_of(cassette, api), asked) == "Yes, that postgres."
+        server.play(Reply(text="The last one."))
+        with Cassette(path, "record-new", redact=redact) as cassette:
+            ask(model_of(cassette, api, server.url), asked)
+            ask(model_of(cassette, api, server.url), more)
+    assert "postgres" not in path.read_text()
+    monkeypatch.delenv("POSTGRES_PASSWORD")
+    with Cassette(path, redact=redact) as cassette:
+        assert ask(model_of(cassette, api), asked) == f"Yes, that {MASK}."
+        assert ask(model_of(cassette, api), more) == "The last one."
+
+
 LOOKS = [
     "sk-proj-abcdefgh",
     "sk-ant-api03-abc_def-ghi",

@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 import re
@@ -100,6 +101,12 @@ class Secrets:
             self._known |= new
             longest_first = sorted(self._known, key=lambda text: (-len(text), text))
             self._pattern = re.compile("|".join(map(_spelled, longest_first)))
+
+    def keys_alone(self) -> Secrets:
+        """The same keys, without `redact`: for what that has been through already."""
+        found = copy.copy(self)
+        found._redact = None
+        return found
 
     def add_of_request(self, url: str, headers: Mapping[str, str]) -> None:
         """Take the keys that a request sends along, in its headers and its address."""

@@ -24,6 +24,7 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
@@ -241,6 +242,10 @@ class Tape:
             if place != now:
                 return f"{place} was recorded, {now} is sent", None
         found = first_difference(recorded.body, sent.body, self._ignore)
+        if found is not None:
+            # What is a key on this machine may have been a word on the one that recorded it.
+            masked = self._secrets.keys_alone().mask_body(recorded.body)
+            found = first_difference(masked, sent.body, self._ignore)
         if found is None:
             return None
         options |= {
@@ -275,8 +280,7 @@ class Tape:
 
     def _play(self, index: int) -> Playback:
         found = self._recorded[index]
-        kind = next((v for k, v in found.headers.items() if k.lower() == "content-type"), "")
-        data = written_answer(found.response, kind)
+        data = written_answer(found.response, _media_type(found))
         headers = dict(found.headers)
         if found.status >= 400 and self._is_repeated(index):
             # The SDK asked again then, and does now; there is nobody to spare by waiting.
@@ -311,13 +315,19 @@ class Tape:
         """The line of an exchange; `None` where it would hold a key."""
         known = self._lines.get(id(entry))
         if known is None or known[0] != self._secrets.version:
-            exchange = entry.exchange(self._secrets) if isinstance(entry, Recording) else entry
-            line: str | None = exchange.line()
-            events = events_of(exchange.response) if exchange.chunks is not None else ()
-            if self._secrets.found_in(exchange.line(), events):
-                line = None
+            line = self._safe_line(self._written(entry))
+            if line is None and isinstance(entry, Exchange):  # written where that was no key
+                line = self._safe_line(_masked_anew(entry, self._secrets.keys_alone()))
             known = self._lines[id(entry)] = (self._secrets.version, line)
         return known[1]
+
+    def _written(self, entry: Exchange | Recording) -> Exchange:
+        return entry.exchange(self._secrets) if isinstance(entry, Recording) else entry
+
+    def _safe_line(self, exchange: Exchange) -> str | None:
+        events = events_of(exchange.response) if exchange.chunks is not None else ()
+        line = exchange.line()
+        return None if self._secrets.found_in(line, events) else line
 
     def check(self) -> None:
         """Say what is wrong at the end.
@@ -365,6 +375,23 @@ class Tape:
     def close_with(self, close: Callable[[], None]) -> None:
         """Have something closed with the cassette; for transports."""
         self._closers.append(close)
+
+
+def _masked_anew(recorded: Exchange, secrets: Secrets) -> Exchange:
+    """An exchange of the file, without what is a key by now."""
+    sent, kind = recorded.sent, _media_type(recorded)
+    data = written_answer(recorded.response, kind)
+    response, chunks = keep_answer(data, kind, recorded.chunks or [len(data)], secrets)
+    if recorded.chunks is None:
+        chunks = None
+    host, url = secrets.mask_text(sent.host), secrets.mask_url(sent.url)
+    masked = Sent(sent.method, host, url, secrets.mask_body(sent.body))
+    return replace(recorded, sent=masked, response=response, chunks=chunks)
+
+
+def _media_type(recorded: Exchange) -> str:
+    found = (value for name, value in recorded.headers.items() if name.lower() == "content-type")
+    return next(found, "")
 
 
 def _host_of(url: str) -> str:

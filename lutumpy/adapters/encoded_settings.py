@@ -28,12 +28,12 @@ from dataclasses import replace
 from operator import is_
 from typing import NamedTuple, Protocol, TypeAlias
 
-from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
-from lutumpy.core.bound_reasoning import BoundReasoning
+from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of, tell_left_out
+from lutumpy.core.bound_reasoning import BoundReasoning, SignedTurn
 from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock, Verbatim
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings
+from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings, words_of
 
 __all__ = [
     "ELSEWHERE",
@@ -42,8 +42,6 @@ __all__ = [
     "EncodedSettings",
     "Spelling",
     "has_tools_of",
-    "new_description",
-    "words_of",
 ]
 
 
@@ -120,8 +118,12 @@ class Spelling(Protocol):
         """An entry without what no reasoning is bound to."""
         ...
 
+    def needs_record(self, model: str | None) -> bool:
+        """Whether this model refuses reasoning of some others, which `may_read` tells."""
+        ...
+
     def may_read(self, model: str | None) -> bool:
-        """Whether reasoning that this model signed may be sent."""
+        """Whether reasoning that this model signed may be sent to one that needs a record."""
         ...
 
 
@@ -402,6 +404,40 @@ class EncodedSettings:
         self.declared += carried.declared
         self.headers.update(dict.fromkeys(carried.headers))
 
+    def left_out_by(self, turn: AssistantTurn, count: int) -> list[SignedTurn]:
+        """The turns whose reasoning is in no request any more since that of the next turn left it
+        out: what might have been sent to another host or model than this isn't among them
+        otherwise (rules PB9, OR3).
+
+        Args:
+            turn: The next turn.
+            count: How many turns before it its record says to be without.
+        """
+        origin, here = turn.origin, self.destination
+        first = self.turns - count
+        if origin is None or (
+            origin.host == here.host and (here.model is None or origin.model == here.model)
+        ):
+            return self.leave_out_from(first)
+        there = destination_of(origin.host, origin.model)
+        needs_record = self.spelling.needs_record(origin.model)
+
+        def might_have(said: AssistantTurn) -> bool:
+            model = said.model if said.origin is None else said.origin.model
+            return there.can_open(said) and (not needs_record or self.spelling.may_read(model))
+
+        return self.leave_out_from(first, might_have)
+
+    def leave_out_from(
+        self, turn: int, might_have: Callable[[AssistantTurn], bool] | None = None
+    ) -> list[SignedTurn]:
+        """As `BoundReasoning.leave_out_from`: the entries of the turns that it gives are to be
+        written without their reasoning.
+        """
+        found = self.bound.leave_out_from(turn, might_have)
+        self.rewrites |= {("reasoning", each.turn) for each in found}
+        return found
+
     def without_unreadable(self, turn: AssistantTurn, needs_record: bool) -> AssistantTurn:
         """The turn, without what this host and model can't open or are known to refuse (rules OR3,
         PB13).
@@ -455,32 +491,3 @@ def _without_deferred(settings: TurnSettings) -> TurnSettings:
         removed=tuple([name for name in settings.removed if name not in late]),
         deferred=(),
     )
-
-
-def new_description(before: ToolSpec, after: ToolSpec) -> str | None:
-    """A text for a tool of which only the description is another one; `None` for other changes."""
-    same = ToolSpec(
-        after.name,
-        before.description,
-        after.schema,
-        after.strict,
-        after.provider,
-        after.text,
-        after.late,
-    )
-    if not same.equals(before):
-        return None
-    return f"The tool `{after.name}` from here on: {after.description}"
-
-
-def words_of(settings: TurnSettings) -> list[str]:
-    """A change in words for a report, as `tool_removal send`."""
-    words = [f"tool_addition {spec.name}" for spec in settings.defined]
-    defined = {spec.name for spec in settings.defined}
-    words += [f"tool_addition {name}" for name in settings.added if name not in defined]
-    words += [f"tool_removal {name}" for name in settings.removed]
-    if settings.output is not KEPT:
-        words.append(f"output {'text' if settings.output is None else settings.output.name}")
-    if settings.effort is not KEPT:
-        words.append(f"effort {settings.effort or 'default'}")
-    return words

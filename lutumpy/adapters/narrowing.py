@@ -61,6 +61,10 @@ class ChoiceSpelling:
         """The entry as it is: no reasoning is bound to it."""
         return entry
 
+    def needs_record(self, model: str | None) -> bool:
+        """None is known to."""
+        return False
+
     def may_read(self, model: str | None) -> bool:
         """Nothing is known to be refused."""
         return True

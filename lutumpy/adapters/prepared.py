@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,14 +13,13 @@ from lutumpy.adapters.encoded_settings import (
     Carried,
     EncodedSettings,
     has_tools_of,
-    words_of,
 )
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.core.transcript import Transcript
-from lutumpy.core.turn_settings import TurnSettings, make_base
+from lutumpy.core.turn_settings import TurnSettings, make_base, words_of
 
 __all__ = ["Prepared", "SettingsEncoder", "in_place", "note_reminders", "prepare"]
 
@@ -38,8 +37,8 @@ class SettingsEncoder(Protocol):
         """Whether the last answer wants to go on, so that no change may be said now."""
         ...
 
-    def leave_out(self, count: int) -> None:
-        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
+        """Take the reasoning of these turns out of their entries (rule PB9)."""
         ...
 
     def copy(self: E) -> E: ...
@@ -109,12 +108,11 @@ class Prepared(Generic[E]):
         """
         state, record = self.encoder.state, self._record
         gone: list[SignedTurn] = []
-        among = 0
         if state.bound.signed and state.bound.signed[-1].is_left_out:
-            gone, among = state.bound.newly_left_out()
+            gone = state.bound.newly_left_out()
         if gone:
             record.tell_dropped([turn.turn for turn in gone])
-            record.settings = replace(record.settings or TurnSettings(), left_out=among)
+            self._record_left_out(gone[0])
         misfit: int | None = None
         if binds:
             misfit = state.bound.first_misfit(beginning, self.encoder.entries)
@@ -133,11 +131,17 @@ class Prepared(Generic[E]):
         if not lost:
             return self.encoder
         record.drop_reasoning(lost, "prefix_mismatch", "lutumpy" if refused is None else "provider")
-        count = max(among, len(state.bound.signed) - misfit)
+        first = min([*gone[:1], state.bound.signed[misfit]], key=lambda turn: turn.turn)
+        self._record_left_out(first)
         self.encoder = self.encoder.copy()
-        self.encoder.leave_out(count)
-        record.settings = replace(record.settings or TurnSettings(), left_out=count)
+        self.encoder.leave_out(self.encoder.state.leave_out_from(first.turn))
         return self.encoder
+
+    def _record_left_out(self, first: SignedTurn) -> None:
+        """Note that the reasoning of a turn and all later ones is in no later request either."""
+        record = self._record
+        count = self.encoder.state.turns - first.turn
+        record.settings = replace(record.settings or TurnSettings(), left_out=count)
 
     def finish(
         self,

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from lutumpy.core.items import AssistantTurn
 from lutumpy.plain.json_values import encode
 
 __all__ = ["BoundReasoning", "SignedTurn"]
@@ -39,20 +40,24 @@ class SignedTurn:
         prefix: The digest that its reasoning was signed over; `None` where that isn't known, as for
             a history that was read.
         is_left_out: Whether its reasoning is left out of every request.
-        is_told: Whether the record of a later turn says so.
+        is_reported: Whether the record of a later turn says so.
+        said: The turn itself.
     """
 
-    __slots__ = ("entry", "is_left_out", "is_reported", "prefix", "turn")
+    __slots__ = ("entry", "is_left_out", "is_reported", "prefix", "said", "turn")
 
-    def __init__(self, entry: int, turn: int, prefix: str | None, is_left_out: bool) -> None:
+    def __init__(
+        self, entry: int, turn: int, prefix: str | None, said: AssistantTurn, is_left_out: bool
+    ) -> None:
         self.entry: int = entry
+        self.said: AssistantTurn = said
         self.turn: int = turn
         self.prefix: str | None = prefix
         self.is_left_out: bool = is_left_out
         self.is_reported: bool = False
 
     def copy(self) -> SignedTurn:
-        twin = SignedTurn(self.entry, self.turn, self.prefix, self.is_left_out)
+        twin = SignedTurn(self.entry, self.turn, self.prefix, self.said, self.is_left_out)
         twin.is_reported = self.is_reported
         return twin
 
@@ -85,16 +90,25 @@ class BoundReasoning:
         twin.signed = [turn.copy() for turn in self.signed]
         return twin
 
-    def add(self, entry: int, turn: int, prefix: str | None, *, is_left_out: bool = False) -> None:
+    def add(
+        self,
+        entry: int,
+        turn: int,
+        prefix: str | None,
+        said: AssistantTurn,
+        *,
+        is_left_out: bool = False,
+    ) -> None:
         """Note a turn with signed reasoning.
 
         Args:
             entry: Its first entry, or the one that follows where it has none.
             turn: Its index among the turns of the transcript.
             prefix: The digest that its reasoning was signed over, where that is known.
+            said: The turn itself.
             is_left_out: Its reasoning was dropped together with what it was signed over (rule S4).
         """
-        self.signed.append(SignedTurn(entry, turn, prefix, is_left_out))
+        self.signed.append(SignedTurn(entry, turn, prefix, said, is_left_out))
         if prefix is None and not is_left_out:
             self.has_unknown = True
 
@@ -145,34 +159,41 @@ class BoundReasoning:
                 return turn.turn
         return None
 
-    def leave_out_last(self, count: int) -> list[SignedTurn]:
-        """Leave the reasoning of the last so many signed turns out of every request from now on.
+    def leave_out_from(
+        self, turn: int, might_have: Callable[[AssistantTurn], bool] | None = None
+    ) -> list[SignedTurn]:
+        """Leave the reasoning of a turn and all later ones out of every request from now on.
+
+        Args:
+            turn: The first of them, as an index among the turns of the transcript.
+            might_have: Whether the request that left it out might have had the reasoning of a turn:
+                where it might not, that stays. All of it, if omitted.
 
         Returns:
             Those of them that still had theirs.
         """
-        chosen = self.signed[len(self.signed) - count :] if count else []
-        for turn in chosen:
-            turn.is_reported = True
-        found = [turn for turn in chosen if not turn.is_left_out]
-        for turn in found:
-            turn.is_left_out = True
+        found: list[SignedTurn] = []
+        for signed in self.signed:
+            if signed.turn < turn:
+                continue
+            if signed.is_left_out:
+                signed.is_reported = True
+            elif might_have is None or might_have(signed.said):
+                signed.is_left_out = signed.is_reported = True
+                found.append(signed)
         return found
 
-    def newly_left_out(self) -> tuple[list[SignedTurn], int]:
-        """The turns whose reasoning was dropped and of which no request has told so yet, and how
-        many of the last turns they are among. A later turn that has its reasoning was made after
-        that was told.
+    def newly_left_out(self) -> list[SignedTurn]:
+        """The turns whose reasoning was dropped and of which no request has told so yet, in order.
+        A later turn that has its reasoning was made after that was told.
         """
         found: list[SignedTurn] = []
-        among = 0
-        for count, turn in enumerate(reversed(self.signed), 1):
+        for turn in reversed(self.signed):
             if not turn.is_left_out:
                 break
             if not turn.is_reported:
                 found.insert(0, turn)
-                among = count
-        return found, among
+        return found
 
     def _chain_at(self, entries: Sequence[bytes], count: int) -> bytes:
         chain = self._chain

@@ -36,7 +36,9 @@ __all__ = [
     "TurnSettings",
     "in_force_after",
     "make_base",
+    "new_description",
     "step_between",
+    "words_of",
 ]
 
 
@@ -73,8 +75,9 @@ class TurnSettings:
         output: The format of the answer; `None` for text.
         effort: How much the model should think, in the provider's word; `None` for its default.
         reminders: System texts for this turn alone, where they stay in the prompt (rule PB14).
-        left_out: How many turns with signed reasoning right before this one were sent without it:
-            all of them, in every later request as well (rule PB9).
+        left_out: How many turns right before this one were sent without their signed reasoning, as
+            far as it might be sent to who made this one: it is in no later request either
+            (rule PB9).
     """
 
     is_base: bool = False
@@ -277,3 +280,32 @@ def step_between(before: SettingsInForce, after: SettingsInForce) -> TurnSetting
         deferred=tuple([spec for spec in after.declared() if spec.name in after.deferred]),
     )
     return before.difference(wanted, after.output, after.effort)
+
+
+def new_description(before: ToolSpec, after: ToolSpec) -> str | None:
+    """A text for a tool of which only the description is another one; `None` for other changes."""
+    same = ToolSpec(
+        after.name,
+        before.description,
+        after.schema,
+        after.strict,
+        after.provider,
+        after.text,
+        after.late,
+    )
+    if not same.equals(before):
+        return None
+    return f"The tool `{after.name}` from here on: {after.description}"
+
+
+def words_of(settings: TurnSettings) -> list[str]:
+    """A change in words for a report, as `tool_removal send`."""
+    words = [f"tool_addition {spec.name}" for spec in settings.defined]
+    defined = {spec.name for spec in settings.defined}
+    words += [f"tool_addition {name}" for name in settings.added if name not in defined]
+    words += [f"tool_removal {name}" for name in settings.removed]
+    if settings.output is not KEPT:
+        words.append(f"output {'text' if settings.output is None else settings.output.name}")
+    if settings.effort is not KEPT:
+        words.append(f"effort {settings.effort or 'default'}")
+    return words

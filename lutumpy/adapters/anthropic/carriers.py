@@ -16,10 +16,9 @@ from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
     EncodedSettings,
-    new_description,
 )
 from lutumpy.core.tool_specs import ToolSpec
-from lutumpy.core.turn_settings import KEPT, TurnSettings
+from lutumpy.core.turn_settings import KEPT, TurnSettings, new_description
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.anthropic import models as anthropic_models
 
@@ -123,6 +122,10 @@ class MessagesSpelling:
     def bound_form(self, entry: bytes) -> bytes:
         """A message without what no reasoning is bound to."""
         return bound_form(entry)
+
+    def needs_record(self, model: str | None) -> bool:
+        """Whether this model refuses reasoning of models that bind none."""
+        return anthropic_models.needs_record(model)
 
     def may_read(self, model: str | None) -> bool:
         """Whether reasoning that this model signed may be sent: of models that bind none it is

@@ -56,6 +56,7 @@ from lutumpy.adapters.anthropic.turn_blocks import (
 )
 from lutumpy.adapters.destination import ANYWHERE, Destination, tell_left_out
 from lutumpy.adapters.encoded_settings import EncodedSettings
+from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
 from lutumpy.core.turn_settings import TurnSettings
@@ -184,7 +185,7 @@ class MessagesEncoder:
                 self.state.ends_with_answer = item.role == "assistant"
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
-                self._add_settings(item.settings, item.api)
+                self._add_settings(item.settings, item)
             self._add_turn(item)
             self.state.turns += 1
             self.state.ends_with_answer = True
@@ -378,29 +379,28 @@ class MessagesEncoder:
 
     # --- settings ---------------------------------------------------------------------------------
 
-    def _add_settings(self, settings: TurnSettings, api: str) -> None:
+    def _add_settings(self, settings: TurnSettings, turn: AssistantTurn) -> None:
         """Say what a turn has recorded, before that turn."""
         state = self.state
         if self.reminds:
             state.pending += [(carry_reminder(text), False) for text in settings.reminders]
             if settings.reminders:
                 state.headers[CLEAR_AT] = None
-        if settings.left_out and api == API:
-            self.leave_out(settings.left_out)
+        if settings.left_out and turn.api == API:
+            self.leave_out(state.left_out_by(turn, settings.left_out))
         state.take(settings, self.entries)
 
-    def leave_out(self, count: int) -> None:
-        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.state.bound.leave_out_last(count):
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
+        """Take the reasoning of these turns out of their messages (rule PB9)."""
+        for turn in turns:
             without = entries_without_reasoning([self.entries[turn.entry]])
             self.entries[turn.entry] = without[0] if without else b""
-            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _note_reasoning(self, turn: AssistantTurn, entries: int) -> None:
         """Note the last entries as a turn, if it has signed reasoning that is sent."""
         if turn.signed and not turn.reasoning_dropped and entries:
             prefix = turn.origin.prefix if turn.origin is not None else None
-            self.state.bound.add(len(self.entries) - entries, self.state.turns, prefix)
+            self.state.bound.add(len(self.entries) - entries, self.state.turns, prefix, turn)
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class MessagesEncoder:
         # Most turns are of the very host that gets the request.
         is_at_home = origin is not None and origin.host == state.host is not None
         if turn.reasoning_dropped and turn.signed and turn.api == API:
-            state.bound.add(len(self.entries), state.turns, None, is_left_out=True)
+            state.bound.add(len(self.entries), state.turns, None, turn, is_left_out=True)
         elif turn.api == API and (self._needs_record or not is_at_home):
             turn = state.without_unreadable(turn, self._needs_record)
         if turn.verbatim is not None and turn.verbatim.api == API:

@@ -15,9 +15,8 @@ from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
     EncodedSettings,
-    new_description,
 )
-from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
+from lutumpy.core.turn_settings import SettingsInForce, TurnSettings, new_description
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.bedrock import models as bedrock_models
@@ -90,6 +89,10 @@ class ConverseSpelling:
                 if not (isinstance(block, dict) and (REASONING in block or "cachePoint" in block))
             ]
         return encode(message)
+
+    def needs_record(self, model: str | None) -> bool:
+        """Whether this model refuses reasoning of Claudes that bind none."""
+        return bedrock_models.needs_record(model)
 
     def may_read(self, model: str | None) -> bool:
         """Whether reasoning that this model signed may be sent: of Claudes that bind none it is

@@ -28,6 +28,7 @@ from lutumpy.adapters.bedrock.parts import part_blocks, text_blocks
 from lutumpy.adapters.destination import ANYWHERE, Destination
 from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.adapters.object_arguments import arguments_object
+from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import (
     AssistantTurn,
@@ -187,7 +188,7 @@ class ConverseEncoder:
         elif isinstance(item, AssistantTurn):
             if item.settings is not None:
                 if item.settings.left_out and item.api == API:
-                    self.leave_out(item.settings.left_out)
+                    self.leave_out(self.state.left_out_by(item, item.settings.left_out))
                 self.state.take(item.settings, self.entries)
             self._add_turn(item)
             self.state.turns += 1
@@ -371,7 +372,7 @@ class ConverseEncoder:
         is_at_home = origin is not None and origin.host == state.host is not None
         needs_record = self._dialect.needs_record
         if turn.reasoning_dropped and turn.signed and turn.api == API:
-            state.bound.add(len(self.entries), state.turns, None, is_left_out=True)
+            state.bound.add(len(self.entries), state.turns, None, turn, is_left_out=True)
         elif turn.api == API and (needs_record or not is_at_home):
             turn = state.without_unreadable(turn, needs_record)
         follows_assistant = self._role == "assistant"
@@ -403,13 +404,12 @@ class ConverseEncoder:
         if turn.signed and not turn.reasoning_dropped:
             prefix = turn.origin.prefix if turn.origin is not None else None
             known = _MOVED if prefix is not None and is_moved else prefix
-            self.state.bound.add(place, self.state.turns, known)
+            self.state.bound.add(place, self.state.turns, known, turn)
 
-    def leave_out(self, count: int) -> None:
-        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.state.bound.leave_out_last(count):
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
+        """Take the reasoning of these turns out of their messages (rule PB9)."""
+        for turn in turns:
             self.entries[turn.entry] = without_reasoning(self.entries[turn.entry])
-            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _without_reasoning(self, entry: bytes, turn: AssistantTurn) -> bytes:
         if not turn.reasoning_dropped:

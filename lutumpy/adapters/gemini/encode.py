@@ -28,6 +28,7 @@ from lutumpy.adapters.gemini.names import TOOL_NAMES
 from lutumpy.adapters.gemini.parts import message_parts, shown_part
 from lutumpy.adapters.narrowing import CHOICE
 from lutumpy.adapters.object_arguments import arguments_object
+from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -166,7 +167,7 @@ class GeminiEncoder:
         """What tells one `systemInstruction` of this conversation from a longer one."""
         return self._system_read, len(self._system)
 
-    def leave_out(self, count: int) -> None:
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
         """Nothing: no thoughts are known to be bound to what comes before them."""
 
     def system(self) -> bytes:

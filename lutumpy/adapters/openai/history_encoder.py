@@ -167,10 +167,10 @@ class HistoryEncoder(ABC):
         elif isinstance(item, AssistantTurn):
             self._own = item.api == self.api
             if item.settings is not None:
-                self._take_settings(item.settings)
+                self._take_settings(item.settings, item)
                 before = len(self.entries)
             if item.reasoning_dropped and self.binds and self._own and self.seal in item.native:
-                self._note_dropped(before)
+                self._note_dropped(item, before)
             origin = item.origin
             # Most turns are of the very host that gets the request.
             is_at_home = origin is not None and origin.host == self._host is not None
@@ -252,9 +252,11 @@ class HistoryEncoder(ABC):
         """Whether a message for one request is said elsewhere than among the entries."""
         return False
 
-    def _take_settings(self, settings: TurnSettings) -> None:
-        """Take what the next turn has recorded, which is of this API or another one (`_own`);
-        nothing is said of it.
+    def _take_settings(
+        self, settings: TurnSettings, answered_by: AssistantTurn | None = None
+    ) -> None:
+        """Take what the next turn has recorded, which is of this API or another one (`_own`), or
+        what a history says without a turn; nothing is said of it.
         """
         self.in_force.apply(settings)
 
@@ -268,7 +270,7 @@ class HistoryEncoder(ABC):
         """Note the entry at this place as a turn with signed reasoning."""
 
     @abstractmethod
-    def _note_dropped(self, place: int) -> None:
+    def _note_dropped(self, turn: AssistantTurn, place: int) -> None:
         """Note that the turn before this place has signed reasoning which was dropped."""
 
     @abstractmethod

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.destination import ANYWHERE, Destination
@@ -38,6 +38,7 @@ from lutumpy.adapters.openai.history_encoder import (
     text_and_calls,
 )
 from lutumpy.adapters.openai.parts import chat_part, cut_output
+from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -120,14 +121,16 @@ class ChatEncoder(HistoryEncoder):
         self.state.has_read = True
         super()._take_read(original)
 
-    def _take_settings(self, settings: TurnSettings) -> None:
+    def _take_settings(
+        self, settings: TurnSettings, answered_by: AssistantTurn | None = None
+    ) -> None:
         if self._narrows:
             self.state.turns = self.turns
             self.state.take(settings, self.entries)
         else:
             self.in_force.apply(settings)
 
-    def leave_out(self, count: int) -> None:
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
         """Nothing: no reasoning of this API is bound to anything."""
 
     def _encode_message(self, message: Message) -> None:
@@ -185,7 +188,7 @@ class ChatEncoder(HistoryEncoder):
         # An entry that fits is not encoded anew: its bytes stay the ones that were read.
         return encode(message) if changed else entry
 
-    def _note_dropped(self, place: int) -> None:
+    def _note_dropped(self, turn: AssistantTurn, place: int) -> None:
         """Nothing: no reasoning of this API is bound to anything."""
 
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:

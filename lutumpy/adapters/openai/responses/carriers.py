@@ -15,12 +15,11 @@ from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
     EncodedSettings,
-    new_description,
 )
 from lutumpy.adapters.openai.model import output_format
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolSpec
-from lutumpy.core.turn_settings import KEPT, TurnSettings
+from lutumpy.core.turn_settings import KEPT, TurnSettings, new_description
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai import models as openai_models
@@ -166,6 +165,10 @@ class ResponsesSpelling:
             if item.get("type") != "reasoning"
         ]
         return encode(kept)[1:-1]
+
+    def needs_record(self, model: str | None) -> bool:
+        """None is known to."""
+        return False
 
     def may_read(self, model: str | None) -> bool:
         """Nothing is known to be refused: what a model can't read, the API takes away."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from lutumpy.adapters.openai.responses.outputs import CALLED_BY_PROGRAMS, output
 from lutumpy.adapters.openai.responses.tool_search import (
     loaded_names,
 )
+from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.items import (
     AssistantTurn,
     CallBlock,
@@ -140,11 +141,13 @@ class ResponsesEncoder(HistoryEncoder):
 
     # --- settings ---------------------------------------------------------------------------------
 
-    def _take_settings(self, settings: TurnSettings) -> None:
+    def _take_settings(
+        self, settings: TurnSettings, answered_by: AssistantTurn | None = None
+    ) -> None:
         state = self.state
         state.turns = self.turns
-        if settings.left_out and self._own:
-            self.leave_out(settings.left_out)
+        if settings.left_out and self._own and answered_by is not None:
+            self.leave_out(state.left_out_by(answered_by, settings.left_out))
         if not self._says_changes:
             self.in_force.apply(settings)
             return
@@ -172,17 +175,16 @@ class ResponsesEncoder(HistoryEncoder):
 
     def _note_reasoning(self, turn: AssistantTurn, place: int) -> None:
         prefix = turn.origin.prefix if turn.origin is not None else None
-        self.state.bound.add(place, self.turns, prefix)
+        self.state.bound.add(place, self.turns, prefix, turn)
 
-    def _note_dropped(self, place: int) -> None:
-        self.state.bound.add(place, self.turns, None, is_left_out=True)
+    def _note_dropped(self, turn: AssistantTurn, place: int) -> None:
+        self.state.bound.add(place, self.turns, None, turn, is_left_out=True)
 
-    def leave_out(self, count: int) -> None:
-        """Leave the reasoning of the last so many signed turns out of every request (rule PB9)."""
-        for turn in self.state.bound.leave_out_last(count):
+    def leave_out(self, turns: Iterable[SignedTurn]) -> None:
+        """Take the reasoning of these turns out of their items (rule PB9)."""
+        for turn in turns:
             items: list[dict[str, Any]] = json_values.decode(b"[%b]" % self.entries[turn.entry])
             self.entries[turn.entry] = encode(without_reasoning(items))[1:-1]
-            self.state.rewrites |= {("reasoning", turn.turn)}
 
     def _put(self, item: dict[str, Any]) -> None:
         self.entries.append(encode(item))

@@ -78,10 +78,10 @@ def responses_fields(
         encoder = _speaking_encoder(transcript, destination, carriers, strict, text_shape)
     else:
         encoder = transcript.encoded(key, make_silent)
+    encoder.state.turns = encoder.turns  # it is told by turn what was changed of earlier items
     prepared: Prepared[ResponsesEncoder] | None = None
     # What a search finds changes the list of tools, so that says all there is.
     if carriers.tools and not (offer is not None and offer.deferred):
-        encoder.state.turns = encoder.turns  # it is told by turn where earlier items changed
         prepared = prepare(encoder, transcript, offer, record)
         encoder = prepared.encoder
         tools = _narrowed_tools(prepared, offer, strict, text_shape, extra, record)

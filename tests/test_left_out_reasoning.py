@@ -1,5 +1,5 @@
 """Reasoning that a request had to leave out is in no later request of that branch, and no other
-reasoning goes with it, wherever the conversation goes on (rules PB8, PB9, OR3).
+reasoning goes with it, wherever the conversation goes on (rules PB8, PB9, PB15, OR3).
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ from lutumpy.testing import Reply
 VENDOR, VERTEX = facts_of("api.anthropic.com"), facts_of("aiplatform.googleapis.com")
 OPENAI, AZURE = facts_of("api.openai.com"), facts_of("openai.azure.com")
 FABLE, OPUS, ASTRA = "claude-fable-5-2", "claude-opus-4-8", "gpt-6.2-astra"
+BINDING: dict[str, Callable[[], Any]] = {
+    "messages": lambda: AnthropicMessages(FABLE, host=VENDOR),
+    "converse": lambda: BedrockConverse(f"us.anthropic.{FABLE}-v1:0"),
+    "responses": lambda: OpenAIResponses(ASTRA, host=OPENAI),
+}
 
 
 @tool_fn
@@ -116,3 +121,20 @@ def test_what_one_place_left_out_takes_nothing_from_another_PB9_OR3(
     again = ask(session, other, **ONE_TOOL)
     assert sent_thoughts(other, 5) == [3]
     assert not again.dropped
+
+
+@pytest.mark.parametrize("name", BINDING)
+def test_a_window_knows_what_was_left_out_in_what_it_keeps_PB9_PB15(name: str) -> None:
+    llm, session = JudgedModel(BINDING[name]()), Session()
+    session.push_user("go")
+    ask(session, llm)
+    ask(session, llm)
+    assert [each.turn for each in ask(session, llm, **ONE_TOOL).dropped] == [0, 1]
+    ask(session, llm, **ONE_TOOL)
+    ask(session, llm, **ONE_TOOL)
+    *kept, _, last = session.transcript.rounds()
+    window = Session(session.transcript.select([*kept, last]))
+    assert window.transcript.settings == session.transcript.settings
+    report = ask(window, llm, **ONE_TOOL)
+    assert sent_thoughts(llm, 5) == [2, 3]
+    assert not report.dropped

@@ -32,7 +32,6 @@ from lutumpy.core.items import (
     Part,
     RawPart,
     TextPart,
-    ToolResults,
 )
 from lutumpy.core.raw_part import texts_and_data
 from lutumpy.errors import TranscriptError
@@ -40,7 +39,6 @@ from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
     from lutumpy.core.promises import PromisedCall
-    from lutumpy.core.turn_settings import SettingsInForce, TurnSettings
 
 __all__ = [
     "Count",
@@ -372,7 +370,9 @@ def selection(
             summary = None
         if index in outliving and not _is_instruction(item):
             chosen.append(_without_entries(item))
-    return _with_settings(items, _detach_late(items, chosen), kept_turns)
+    from lutumpy.core.window_settings import with_settings  # not every program cuts windows
+
+    return with_settings(items, _detach_late(items, chosen), kept_turns)
 
 
 def _detach_late(items: Sequence[Item], chosen: list[Item]) -> list[Item]:
@@ -408,89 +408,6 @@ def _calls_in(items: Sequence[Item]) -> dict[str, CallBlock]:
     return {
         call.id: call for item in items if isinstance(item, AssistantTurn) for call in item.calls
     }
-
-
-def _with_settings(
-    items: Sequence[Item], chosen: list[Item], kept_turns: Sequence[int]
-) -> list[Item]:
-    """The chosen items, each turn with the record of what is in force as it follows in them.
-
-    A window begins with all that is in force at its first turn (rule PB15).
-
-    Args:
-        items: The transcript.
-        chosen: The items of the window.
-        kept_turns: Which of `items` its turns are, in order.
-    """
-    # Not every program cuts windows.
-    from lutumpy.core.settings_records import records_of
-    from lutumpy.core.turn_settings import SettingsInForce, TurnSettings, step_between
-
-    if not records_of(items):
-        return chosen
-    everything, kept = SettingsInForce(), SettingsInForce()
-    followed: list[Item] = []
-    begun = 0
-    indexes = iter(kept_turns)
-    for item in chosen:
-        if not isinstance(item, AssistantTurn):
-            if item.verbatim is not None and item.verbatim.settings:
-                end = begun
-                while end < len(items) and items[end] is not item:
-                    end += 1
-                if end < len(items):
-                    item = _with_read(item, records_of(items[begun:end]), everything, kept)
-                    begun = end + 1
-        else:
-            end = next(indexes) + 1
-            for settings in records_of(items[begun:end]):
-                everything.apply(settings)
-            begun = end
-            if item.verbatim is not None and item.verbatim.settings:
-                item = replace(item, verbatim=replace(item.verbatim, settings=()))
-            step = step_between(kept, everything)
-            if step is not None:
-                kept.apply(step)
-            if item.settings is not None and item.settings.reminders:
-                step = replace(step or TurnSettings(), reminders=item.settings.reminders)
-            item = replace(item, settings=step)
-        followed.append(item)
-    return followed
-
-
-def _with_read(
-    item: Message | ToolResults,
-    passed: Sequence[TurnSettings],
-    everything: SettingsInForce,
-    kept: SettingsInForce,
-) -> Message | ToolResults:
-    """An item whose entries change settings: what was left out before it is said first (PB18).
-
-    Args:
-        item: The item.
-        passed: The records before it since the last item of the window.
-        everything: What is in force in the transcript; it is brought up to date.
-        kept: The same in the window.
-    """
-    from lutumpy.core.turn_settings import step_between
-
-    assert item.verbatim is not None
-    for settings in passed:
-        everything.apply(settings)
-    own: list[tuple[int, TurnSettings]] = []
-    for place, settings in item.verbatim.settings:
-        if place < 0:
-            everything.apply(settings)
-        else:
-            own.append((place, settings))
-    step = step_between(kept, everything)
-    if step is not None:
-        kept.apply(step)
-    for _, settings in own:
-        everything.apply(settings)
-        kept.apply(settings)
-    recorded = own if step is None else [(-1, step), *own]
-    return replace(item, verbatim=replace(item.verbatim, settings=tuple(recorded)))
 
 
 def _without_entries(item: Item) -> Item:

@@ -1,5 +1,5 @@
 """Reasoning that a request had to leave out is in no later request of that branch, and no other
-reasoning goes with it, wherever the conversation goes on (rules PB8, PB9, PB15, OR3).
+reasoning goes with it, wherever the conversation goes on (rules PB8, PB9, PB15, PB20, OR3).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 from ledger_oracle import JudgedModel
 
-from lutumpy import Session, ToolAvailability, Toolset, tool, tool_fn
+from lutumpy import NeedsTools, Session, ToolAvailability, Toolset, tool, tool_fn
 from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.openai import OpenAIResponses, facts_of
 from lutumpy.models import PrefixReport
-from lutumpy.testing import Reply
+from lutumpy.testing import Call, Reply
 
 VENDOR, VERTEX = facts_of("api.anthropic.com"), facts_of("aiplatform.googleapis.com")
 OPENAI, AZURE = facts_of("api.openai.com"), facts_of("openai.azure.com")
@@ -138,3 +138,20 @@ def test_a_window_knows_what_was_left_out_in_what_it_keeps_PB9_PB15(name: str) -
     report = ask(window, llm, **ONE_TOOL)
     assert sent_thoughts(llm, 5) == [2, 3]
     assert not report.dropped
+
+
+@pytest.mark.parametrize("name", BINDING)
+def test_what_nobody_was_sent_yet_changes_no_beginning_PB20(name: str) -> None:
+    llm, session = JudgedModel(BINDING[name]()), Session()
+    session.push_user("go")
+    ask(session, llm)
+    llm.play(Reply(calls=[Call("look", {"key": "x"})], reasoning="thought 1"))
+    outcome: Any = session.text_turn(llm, tools=Tools).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    session.push_user("Quick!")  # while the tools run, so that the answer stands behind it
+    results = [call.complete("x") for call in outcome.round.calls]
+    outcome.round.commit(session, results, rebase=True)
+    report = ask(session, llm)
+    assert sent_thoughts(llm, 2) == [0]
+    assert [each.turn for each in report.dropped] == [1]
+    assert (report.cache, report.changed) == ("begins", ())

@@ -29,6 +29,7 @@ from operator import is_
 from typing import NamedTuple, Protocol, TypeAlias
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of, tell_left_out
+from lutumpy.adapters.request_record import STARTED_AGAIN
 from lutumpy.core.bound_reasoning import BoundReasoning, SignedTurn
 from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock, Verbatim
 from lutumpy.core.output_spec import OutputSpec
@@ -314,7 +315,7 @@ class EncodedSettings:
         self.effort, self.output = in_force.effort, in_force.output
         self._effort_is_encoded = False
         self.pending = [entry for entry in self.pending if not entry[1]]
-        self.rewrites |= {("start", self.turns)}
+        self.rewrites |= {(STARTED_AGAIN, self.turns)}
         if self.places:
             for place in self.places:
                 entries[place] = self.remains.get(place, b"")
@@ -435,7 +436,7 @@ class EncodedSettings:
         written without their reasoning.
         """
         found = self.bound.leave_out_from(turn, might_have)
-        self.rewrites |= {("reasoning", each.turn) for each in found}
+        self.rewrites |= {(f"reasoning of turn {each.turn}", each.entry) for each in found}
         return found
 
     def without_unreadable(self, turn: AssistantTurn, needs_record: bool) -> AssistantTurn:

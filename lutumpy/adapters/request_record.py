@@ -39,7 +39,7 @@ from lutumpy.errors import PrefixChangedError
 if TYPE_CHECKING:
     from lutumpy.adapters.recorded_streams import RecordingDecoder
 
-__all__ = ["NO_REWRITES", "RequestRecord", "Rewrites", "SentRequest"]
+__all__ = ["NO_REWRITES", "STARTED_AGAIN", "RequestRecord", "Rewrites", "SentRequest"]
 
 _log = logging.getLogger("lutumpy.prefix")
 # A program that sets up no logging shouldn't find warnings among what it prints.
@@ -49,7 +49,12 @@ _BYTES_PER_TOKEN = 4  # as in the estimates of costs
 
 
 Rewrites: TypeAlias = "frozenset[tuple[str, int]]"
-"""Which changes an encoder has made to entries that were sent before, each with its place."""
+"""Which changes an encoder has made to entries that may have been sent before, each with the place
+of the entry; `STARTED_AGAIN` with the number of turns before it, as it changes entries anywhere.
+"""
+
+STARTED_AGAIN = "start"
+"""The change that takes all entries out which said changes of settings."""
 
 NO_REWRITES: Rewrites = frozenset()
 """No entry of a history is written again in a new place."""
@@ -189,7 +194,9 @@ class RequestRecord:
             self._cache = "unknown"
             return
         known_head, known_rewrites, known, rest = before
-        is_same = known_rewrites == rewrites and known_head == head
+        is_same = known_head == head
+        if known_rewrites != rewrites and _are_rewritten(before, rewrites):
+            is_same = False
         if is_same and (not rest or tuple(entries[known : known + len(rest)]) == rest):
             self._cache = "begins"
         else:
@@ -296,18 +303,28 @@ class RequestRecord:
         return -1 if found is None else found
 
 
+def _are_rewritten(before: SentRequest, rewrites: Rewrites) -> bool:
+    """Whether entries that the request before held are written in another way by now. Those that
+    came after it may be: nobody has seen them yet.
+    """
+    _, known_rewrites, known, rest = before
+    held = known + len(rest)
+    changed = rewrites ^ known_rewrites
+    return any(what == STARTED_AGAIN or place < held for what, place in changed)
+
+
 def _first_change(
     before: SentRequest, request: SentRequest, entries: Sequence[bytes]
 ) -> tuple[str, int]:
     """Where a request stops to be the one before it: a field, or an entry as a text, and how many
     entries come before that.
     """
-    known_head, known_rewrites, known, rest = before
+    known_head, _, known, rest = before
     head, rewrites, _, _ = request
     for name in {**known_head, **head}:
         if known_head.get(name) != head.get(name):
             return name, 0
-    if rewrites == known_rewrites:
+    if not _are_rewritten(before, rewrites):
         for index, entry in enumerate(rest, known):
             if index >= len(entries) or entries[index] != entry:
                 return f"messages.{index}", index

@@ -49,7 +49,7 @@ from lutumpy.rules.anthropic import messages as anthropic_rules
 from lutumpy.rules.openai.chat import messages as chat_rules
 from lutumpy.rules.openai.responses import items as responses_rules
 from lutumpy.streaming import ToolCallIssueFound, ToolCallReady
-from lutumpy.testing import Call, Reply, ScriptedModel, WireServer, serve
+from lutumpy.testing import Call, Reply, ScriptedModel, WireServer, render, serve
 from lutumpy.tool_doctor import offer_tokens
 
 APIS: list[Api] = ["openai_chat", "openai_responses", "anthropic_messages"]
@@ -544,6 +544,33 @@ def test_nested_tools_are_found_and_limits_hold() -> None:
 
     finder = ToolFinder(Outer, limit=1)
     assert names(finder.search("the weather of a city, or a message")) == ["get_weather"]
+
+
+@pytest.mark.parametrize("api", LOADING)
+def test_a_request_of_ones_own_defers_by_the_model_and_its_answer_has_its_record_PB17(
+    api: Api,
+) -> None:
+    adapter: Any = OpenAIResponses if api == "openai_responses" else AnthropicMessages
+    older = "gpt-4.1" if api == "openai_responses" else "claude-3-5-haiku-latest"
+    cached = {} if api == "openai_responses" else {"cache": "auto"}
+    model = ScriptedModel([DONE], api=api)
+    asyncio.run(talk(ask(), model))
+    plain = FINDER.toolset.offer(available=FINDER.available(ask()))
+    for asked in (plain, plain.deferring()):
+        for offer in (plain, plain.deferring()):
+            session = ask()
+            body = adapter.request(session.transcript, asked, model=model.model, **cached)
+            assert body["tools"] == model.requests[0]["tools"]
+            reply = render(DONE, api, number=1, model=model.model)
+            outcome = offer.read(adapter.response(reply), session)
+            assert not isinstance(outcome, NeedsTools)
+            (settings,) = session.transcript.settings
+            assert settings.deferred
+    # What can't load tools, or isn't known, is sent those of the offer.
+    for options in ({}, {"model": older}):
+        body = adapter.request(ask().transcript, plain, **options)
+        assert len(body["tools"]) == len(plain.specs)
+        assert "defer_loading" not in json.dumps(body)
 
 
 def test_always_alone_defers_nothing() -> None:

@@ -388,8 +388,8 @@ class ItemStore:
         self._noted = offering, note
 
     def take_note(self, offering: ToolOffering | None, turn: AssistantTurn) -> AssistantTurn:
-        """The answer with the record of its request, if one with this offer, or one that is equal,
-        was noted for its API.
+        """The answer with the record of its request, if one with this offer, or one that is equal
+        but for what is deferred, was noted for its API.
 
         An answer that has its record already, as those of models have, stays as it is.
         """
@@ -402,7 +402,7 @@ class ItemStore:
             (asked is None or not asked.specs) and (offering is None or not offering.specs)
         )
         if not is_same and asked is not None and offering is not None:
-            is_same = asked.equals(offering)
+            is_same = asked.deferring().equals(offering.deferring())
         return noted[1].stamp(turn) if is_same and noted[1].api == turn.api else turn
 
     def committed(self, length: int) -> int:

@@ -157,6 +157,10 @@ class ToolOffering:
             and self.deferred == other.deferred
         )
 
+    def deferring(self) -> ToolOffering:
+        """The same tools for an API that loads tools on demand; this one where none is deferred."""
+        return self
+
     def waiting(self: O) -> O:
         """The same tools for who waits for every result: none is said to be late.
 

@@ -213,9 +213,9 @@ class AnthropicMessages(SdkModel):
             transcript: The conversation.
             offer: The tools.
             stream: Ask for a stream of events.
-            options: `model` (for checks that depend on it, not put in), `temperature`,
-                `max_output_tokens` (4096 when left out), `strict`, `cache` (`auto`: breakpoints of
-                the prompt cache; none when left out), `extra` (a mapping), `output` (an
+            options: `model` (for what depends on it, as whether tools are deferred; not put in),
+                `temperature`, `max_output_tokens` (4096 when left out), `strict`, `cache` (`auto`:
+                breakpoints of the prompt cache; none when left out), `extra`, `output` (an
                 `OutputSpec`: the answer's schema); any other is a parameter of the API, as
                 `thinking={"type": "adaptive"}`.
 
@@ -227,7 +227,10 @@ class AnthropicMessages(SdkModel):
         transcript = checked_transcript(transcript)
         offered = None if offer is None else checked_offer(offer)
         known = request_options(API, options, AnthropicMessages._with_output)
-        fields = request_fields(transcript, offered, stream=stream, cache=cache, **known)
+        sent, model = offered, options.get("model")
+        if offered is not None and model and anthropic_models.takes_tool_search(model):
+            sent = offered.deferring()
+        fields = request_fields(transcript, sent, stream=stream, cache=cache, **known)
         transcript.note_request(offered, known["record"])
         return body_dict(fields)
 

@@ -87,10 +87,10 @@ class OpenAIResponses(OpenAIModel):
             offer: The tools of this turn.
             stream: Ask for an event stream.
             options: `temperature`, `max_output_tokens`, `strict`, `extra` (a mapping of provider
-                parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for checks
-                only; it is not put in), `custom_tools` (whether text tools are sent as custom
-                tools; if omitted, the model decides), `host` (the `HostFacts` of who gets it). Any
-                other is a provider parameter itself.
+                parameters), `output` (an `OutputSpec`: the answer's schema), `model` (for what
+                depends on it, as whether tools are deferred; it is not put in), `custom_tools`
+                (whether text tools are sent as custom tools; if omitted, the model decides), `host`
+                (the `HostFacts` of who gets it). Any other is a provider parameter itself.
 
         Raises:
             TranscriptError: there is nothing to answer.
@@ -100,7 +100,10 @@ class OpenAIResponses(OpenAIModel):
         for_encoder = encoder_options(API, options, OpenAIResponses._with_output)
         transcript = checked_transcript(transcript)
         checked = None if offer is None else checked_offer(offer)
-        fields = responses_fields(transcript, checked, stream=stream, **for_encoder)
+        sent, model = checked, options.get("model")
+        if checked is not None and model and takes_tool_search(model):
+            sent = checked.deferring()
+        fields = responses_fields(transcript, sent, stream=stream, **for_encoder)
         transcript.note_request(checked, for_encoder["record"])
         return body_dict(fields)
 

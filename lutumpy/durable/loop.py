@@ -301,7 +301,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             if conversation.open_calls:
                 inbox = await self._poll(conversation, inbox)
             await conversation.take_messages(inbox)
-        if not conversation.has_open_round and conversation.is_answered:
+        if not conversation.has_open_round and conversation.session.answered:
             last = _last_answer(conversation, self._loop_settings.output)
             if writer is not None:  # the process that committed it may have said nothing more
                 await writer.add(LoopEnded(last.rounds, last.usage, last))
@@ -410,12 +410,6 @@ def _last_answer(conversation: OpenConversation, output: Any) -> LoopResult[Any]
     """How a conversation ended whose answer was committed before."""
     session, rounds = conversation.session, conversation.claim.counts.rounds
     asked = output is not None
-    last = session.turns()[-1]
-    if session.transcript.waits:
-        ended: LoopResult[Any] = LoopResult.without_answer(
-            last.text, rounds, Usage(), "open", asked_for_value=asked
-        )
-    else:
-        result = read_value(session.transcript, output) if asked else TurnResult(last)
-        ended = LoopResult.of_answer(result, rounds, Usage(), asked_for_value=asked)
+    result = read_value(session.transcript, output) if asked else TurnResult(session.turns()[-1])
+    ended: LoopResult[Any] = LoopResult.of_answer(result, rounds, Usage(), asked_for_value=asked)
     return ended.with_open_calls(session.open_calls)

@@ -303,6 +303,34 @@ def test_a_later_run_says_of_an_end_with_open_calls_what_the_first_one_did_LR6(
     anyio.run(main)
 
 
+@pytest.mark.parametrize(
+    ("limit", "stopped_by"),
+    [({"max_rounds": 1}, "round_limit"), ({"token_budget": 10}, "budget")],
+    ids=["rounds", "tokens"],
+)
+def test_a_later_run_says_that_a_limit_ended_a_round_with_open_calls_P17(
+    limit: Any, stopped_by: str, make: Any
+) -> None:
+    """It said `open`, as if a delivery were all that the model waits for."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+        script = [Reply(calls=[RENDER], text="Wait.", usage=(10, 5)), ANSWER]
+        loop = loop_of(store, farm, script, late="go_on", **limit)
+        first, again = await loop.run(SCOPE), await loop.run(SCOPE)
+        assert isinstance(first, Answered)
+        assert isinstance(again, Answered)
+        for one in (first.result, again.result):
+            assert (one.stopped_by, one.rounds, one.text) == (stopped_by, 1, "Wait.")
+            assert [call.call_id for call in one.open_calls] == ["c1"]
+        assert await loop.deliver(farm.tickets[0], "video")
+        ended = await loop.run(SCOPE)
+        assert isinstance(ended, Answered)
+        assert (ended.result.stopped_by, ended.result.open_calls) == (stopped_by, ())
+
+    anyio.run(main)
+
+
 @pytest.mark.parametrize("late", ["wait", "go_on"])
 def test_a_delivery_may_come_before_its_round_is_recorded_LR9(late: str, make: Any) -> None:
     async def main() -> None:

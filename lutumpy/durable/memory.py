@@ -212,8 +212,10 @@ class MemoryStore(MemoryOperators):
                 found.task, found.task_round = found.task + 1, 0
             else:
                 found.task_round += 1
+            # The plan is over, and so are decisions and answers.
             found.inbox = [
-                replace(entry, taken=True) if entry.id in taken else entry for entry in found.inbox
+                replace(entry, taken=True) if entry.id in taken or entry.kind in OF_PLAN else entry
+                for entry in found.inbox
             ]
             found.unresolved = {
                 key: each
@@ -312,8 +314,10 @@ class MemoryStore(MemoryOperators):
                 found.add_entry(InboxEntry(entry_id, "decision", copy_of(value)))
                 if (found.round, marker_of(f"CallHeld:{call_id}")) in found.begun:
                     found.add_event(decided_event(plan, call_id, cast("Any", decision), by), None)
-            if found.status in ("done", "waiting") and not undecided_in(found, plan):
-                found.set_status("open")
+            if not undecided_in(found, plan):
+                found.waiting_since = None
+                if found.status in ("done", "waiting"):
+                    found.set_status("open")
             return taken
 
     async def resolve(

@@ -682,6 +682,27 @@ async def test_what_is_old_is_pruned_and_open_rounds_stay(store: Any) -> None:
     assert [each.scope for each in await store.scopes()] == ["open/1"]
 
 
+async def test_decisions_and_answers_are_taken_with_their_round_and_pruned(store: Any) -> None:
+    """`MemoryStore` kept them for ever, and with an answer the conversation too."""
+    claim = await open_claim(store)
+    await store.record(claim, "plan", plan_of("x"))
+    assert await store.decide("s", "sha256:1", {"x": {"decision": "run"}}, by="ann")
+    assert await store.answer("s", "x", 1, {"who": {"action": "decline"}}, by="ann")
+    assert (await store.scopes())[0].waiting_since is None
+    later = past(hours=-1)
+    assert (await store.prune(before=later, what=["records"])).records == 1  # its beginning
+    claim = await commit_text(store, claim, "more", status="done")
+    await store.release(claim, status="done")
+    assert await store.inbox("s") == ()
+    assert (await store.prune(before=later, what=["records"])).records == 1 + 2
+    claim = await claimed(store)
+    await store.record(claim, "plan", plan_of())
+    assert await store.answer("s", "x", 1, {"who": {"action": "decline"}}, by="ann")
+    claim = await commit_text(store, claim, "more", status="done")
+    await store.release(claim, status="done")
+    assert (await store.prune(before=later, what=["conversations"])).conversations == 1
+
+
 async def test_events_of_past_rounds_are_pruned(store: Any) -> None:
     claim = await open_claim(store)
     await store.add_events(claim, [{"event": "old"}])

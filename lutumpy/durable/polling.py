@@ -37,7 +37,7 @@ from lutumpy.execution import asked_result
 from lutumpy.hooks import BaseToolCall
 from lutumpy.models import PromisedCall
 from lutumpy.plain.values import dataclass
-from lutumpy.tools import Asked, CallLeg, Polled, Poller
+from lutumpy.tools import Asked, CallLeg, Polled, Poller, poll_once
 
 __all__ = ["PollReport", "PolledCall", "Polls"]
 
@@ -163,7 +163,7 @@ async def _ask(
 ) -> Polled | None:
     """Ask for one call, and deliver its result if there is one; `None` if nobody could be asked."""
     try:
-        polled = await poller.poll(call.promise.handle, answers, holds=holds)
+        polled = await poll_once(poller, call.metadata, call.promise.handle, answers, holds=holds)
     except Exception as error:
         logger.warning("the call %s couldn't be polled: %s", call.call_id, error)
         return None

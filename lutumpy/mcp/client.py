@@ -29,7 +29,7 @@ import anyio
 from anyio.abc import TaskGroup
 from mcp import Client
 from mcp.client import advertise
-from mcp.types import CallToolResult, Tool
+from mcp.types import Tool
 from typing_extensions import Self
 
 from lutumpy import (
@@ -52,7 +52,7 @@ from lutumpy.mcp.materials import Materials
 from lutumpy.mcp.names import check_prefix
 from lutumpy.mcp.opening import HttpOptions, ServerAddress, name_address, open_client, read_server
 from lutumpy.mcp.questions import AskHandler, Questions
-from lutumpy.mcp.results import cut, read_result
+from lutumpy.mcp.results import AnswerHandler, cut, hand_on, read_result
 from lutumpy.mcp.tasks import EXTENSION, Tasks
 from lutumpy.plain.safe_text import class_name, safe_str
 from lutumpy.tool_doctor import Lock, LockedToolset, drift, locked_toolset
@@ -64,9 +64,6 @@ if TYPE_CHECKING:
     from lutumpy import DynamicOutput
 
 __all__ = ["AnswerHandler", "McpTools", "ProgressHandler"]
-
-AnswerHandler = Callable[["ToolMetadata | None", CallToolResult], Any]
-"""Called with the call and the server's answer; sync or async."""
 
 _log = logging.getLogger("lutumpy.mcp")
 _MOST_PAGES = 1000
@@ -103,8 +100,8 @@ class McpTools(Materials):
         errlog: Where a command writes its errors; standard error if left out.
         on_progress: Called with what the server reports of a running call.
         on_answer: Called with the call and the server's whole answer, before it is made an output:
-            there its structured content is also where the model gets a text. Not called with the
-            result of a task, which may come in another process.
+            there its structured content is also where the model gets a text. The result of a task
+            goes to the process that polls it, and once more where a second one does so too.
         ask: Asked what the server wants to know from a person in the middle of a call, in the time
             that the call has; the server is told that somebody can be asked. With `"hold"` a
             `DurableLoop` keeps the question: its run ends with `Waiting.questions`, and the call
@@ -177,7 +174,8 @@ class McpTools(Materials):
         self._holds = questions.holds
         self._tasks: Tasks | None = None
         if tasks:
-            self._tasks = Tasks(name, name_address(server), self._limits, questions, self._ask)
+            address = name_address(server)
+            self._tasks = Tasks(name, address, self._limits, questions, self._ask, on_answer)
             known = self._client_options.get("extensions") or ()
             self._client_options["extensions"] = [*known, advertise(EXTENSION)]
         self._sender = CallSender(name, self._limits, on_progress, questions, self._tasks)
@@ -454,10 +452,7 @@ class McpTools(Materials):
         """Run a tool of the server (rules MCP4 to MCP6)."""
         connection = self._connection or self._require_connection()
         result = await self._sender.call(connection, name, effect, arguments, call, ticket)
-        if self._on_answer is not None:
-            done = self._on_answer(call, result)
-            if hasattr(done, "__await__"):
-                await done
+        await hand_on(self._on_answer, call, result)
         return read_result(result, self._limits)
 
     async def _ask(self, request: Callable[[Client], Any]) -> Any:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,9 +44,20 @@ from lutumpy.plain import json_values
 from lutumpy.plain.preview import shorten
 
 if TYPE_CHECKING:
-    from lutumpy import DynamicOutput
+    from lutumpy import DynamicOutput, ToolMetadata
 
-__all__ = ["cut", "find_unknown", "read_contents", "read_message", "read_result"]
+__all__ = [
+    "AnswerHandler",
+    "cut",
+    "find_unknown",
+    "hand_on",
+    "read_contents",
+    "read_message",
+    "read_result",
+]
+
+AnswerHandler = Callable[["ToolMetadata | None", CallToolResult], Any]
+"""Called with the call and the server's answer; sync or async."""
 
 Part: TypeAlias = "TextPart | ImagePart | FilePart"
 
@@ -65,6 +76,16 @@ def find_unknown(error: ValidationError) -> dict[str, Any]:
         if problem["type"] == "missing" and isinstance(problem["input"], dict):
             return dict(problem["input"])
     return {}
+
+
+async def hand_on(
+    handler: AnswerHandler | None, call: ToolMetadata | None, result: CallToolResult
+) -> None:
+    """Give an answer to who wants to have it whole."""
+    if handler is not None:
+        done = handler(call, result)
+        if hasattr(done, "__await__"):
+            await done
 
 
 def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:

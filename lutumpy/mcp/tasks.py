@@ -39,11 +39,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 from lutumpy import Later, OpenCall, ToolError, ToolResult
 from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.questions import Questions, dump_answers
-from lutumpy.mcp.results import cut, read_result
+from lutumpy.mcp.results import AnswerHandler, cut, hand_on, read_result
 from lutumpy.tools import Asked, Polled
 
 if TYPE_CHECKING:
     from mcp import Client
+
+    from lutumpy import ToolMetadata
 
 __all__ = ["EXTENSION", "TaskResult", "Tasks"]
 
@@ -125,16 +127,24 @@ class Tasks:
         limits: How much of a result is passed on.
         questions: Answers what tasks ask.
         send: Runs a function with the SDK's client.
+        on_answer: Called with each call and its whole result, before that is made an output.
     """
 
     def __init__(
-        self, server: str, address: str | None, limits: Limits, questions: Questions, send: Send
+        self,
+        server: str,
+        address: str | None,
+        limits: Limits,
+        questions: Questions,
+        send: Send,
+        on_answer: AnswerHandler | None = None,
     ) -> None:
         self._server = server
         self._address = address
         self._limits = limits
         self._questions = questions
         self._send = send
+        self._on_answer = on_answer
         # The questions that a handler has answered, each with its task: each is answered once.
         self._answered: set[tuple[str, str]] = set()
 
@@ -158,7 +168,18 @@ class Tasks:
     async def poll(
         self, handle: Any, answers: Mapping[str, Any] | None = None, *, holds: bool = False
     ) -> Polled:
-        """See `Poller.poll`.
+        """See `Poller.poll`; raises as `poll_call`."""
+        return await self.poll_call(None, handle, answers, holds=holds)
+
+    async def poll_call(
+        self,
+        call: ToolMetadata | None,
+        handle: Any,
+        answers: Mapping[str, Any] | None = None,
+        *,
+        holds: bool = False,
+    ) -> Polled:
+        """As `poll`, for a call that is known.
 
         Raises:
             ToolError: The task is one of another address.
@@ -176,6 +197,8 @@ class Tasks:
                 raise
             _log.warning("%s doesn't know the task %.100r any more", self._server, task_id)
             return Polled("lost")
+        if state.status == "completed":
+            return await self._read_result(state, call)
         return await self._read(state, handle, holds=holds)
 
     async def result_of(self, call: OpenCall) -> ToolResult | None:
@@ -188,7 +211,7 @@ class Tasks:
             or handle["address"] != self._address
         ):
             raise ValueError(f"the call {call.call_id!r:.100} is no task of {self._server}")
-        polled = await self.poll(handle)
+        polled = await self.poll_call(call.promised.metadata, handle)
         if polled.state == "lost":
             return call.fail(ToolError(_LOST))
         if polled.state != "done":
@@ -221,23 +244,23 @@ class Tasks:
 
     async def _read(self, state: _TaskState, handle: Any, *, holds: bool) -> Polled:
         wait = _seconds(state.poll_interval_ms or handle.get("pollIntervalMs"))
-        if state.status == "completed":
-            return self._read_result(state)
         if state.status in ("failed", "cancelled"):
             return Polled("done", error=self._failure(state))
         if state.status == "input_required":
             return await self._answer(state, handle, wait, holds=holds)
         return Polled("running", wait)
 
-    def _read_result(self, state: _TaskState) -> Polled:
+    async def _read_result(self, state: _TaskState, call: ToolMetadata | None) -> Polled:
         try:
             result = _RESULT.validate_python(state.result)
-            return Polled("done", output=read_result(result, self._limits))
-        except ToolError as error:
-            return Polled("done", error=error)
         except ValidationError:
             text = "The task was completed, but the server's result can't be read."
             return Polled("done", error=ToolError(text))
+        try:
+            await hand_on(self._on_answer, call, result)
+            return Polled("done", output=read_result(result, self._limits))
+        except Exception as error:  # the handler's too, as in a call that is no task
+            return Polled("done", error=error)
 
     def _failure(self, state: _TaskState) -> ToolError:
         message = (state.error or {}).get("message") or state.status_message

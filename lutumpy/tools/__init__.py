@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.digests import canonical_content, content_of, digest_of
     from lutumpy.tools.dynamic_group import tool_key
     from lutumpy.tools.failures import failure_text, is_for_the_model
-    from lutumpy.tools.polled import Polled, Poller, polled_by, poller_of
+    from lutumpy.tools.polled import Polled, Poller, poll_once, polled_by, poller_of
     from lutumpy.tools.portable_input import NotPortable, load_input
     from lutumpy.tools.promised import fit_late_result
     from lutumpy.tools.questions import Asked, CallLeg, Question, asking, find_misfit, may_ask
@@ -64,6 +64,7 @@ __all__ = [
     "load_input",
     "make_ticket",
     "may_ask",
+    "poll_once",
     "polled_by",
     "poller_of",
     "restored_origin",
@@ -87,7 +88,7 @@ _HOMES = homes_of(
         "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
         "lutumpy.tools.dynamic_group": ["tool_key"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
-        "lutumpy.tools.polled": ["Polled", "Poller", "polled_by", "poller_of"],
+        "lutumpy.tools.polled": ["Polled", "Poller", "poll_once", "polled_by", "poller_of"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
         "lutumpy.tools.promised": ["fit_late_result"],
         "lutumpy.tools.questions": [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeVar
 
+from lutumpy.core.items import ToolMetadata
 from lutumpy.plain.values import dataclass
 from lutumpy.tools.questions import Asked
 
-__all__ = ["Polled", "Poller", "polled_by", "poller_of"]
+__all__ = ["Polled", "Poller", "poll_once", "polled_by", "poller_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +35,11 @@ class Polled:
 
 
 class Poller(Protocol):
-    """Asks for the results of calls that a tool has promised, by the handles of their promises."""
+    """Asks for the results of calls that a tool has promised, by the handles of their promises.
+
+    One that wants to know whose result it asks for has a method `poll_call` besides. It takes the
+    `ToolMetadata` of the call before the arguments of `poll`, and is called in its place.
+    """
 
     def interval(self, handle: Any) -> float:
         """Seconds between two polls, as long as no poll has said another number."""
@@ -58,6 +63,22 @@ class Poller(Protocol):
     async def cancel(self, handle: Any) -> None:
         """Say that nobody waits for the result any more. What goes wrong is logged."""
         ...
+
+
+async def poll_once(
+    poller: Poller,
+    call: ToolMetadata,
+    handle: Any,
+    answers: Mapping[str, Any] | None = None,
+    *,
+    holds: bool = False,
+) -> Polled:
+    """Ask once for the result of a call; arguments and errors as of `Poller.poll`."""
+    poll_call: Any = getattr(poller, "poll_call", None)
+    if poll_call is None:
+        return await poller.poll(handle, answers, holds=holds)
+    polled: Polled = await poll_call(call, handle, answers, holds=holds)
+    return polled
 
 
 def polled_by(run: F, poller: Poller) -> F:

@@ -13,7 +13,7 @@ import pytest
 from durable_toolkit import Model
 from tasks_toolkit import Farm, completed, form
 
-from lutumpy import Session
+from lutumpy import Session, ToolError
 from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting, log, polling
 from lutumpy.errors import StoreError
 from lutumpy.loops import run_tools
@@ -64,7 +64,7 @@ async def new_store(make: Callable[[], Any] = MemoryStore) -> Any:
 
 async def run_once(store: Any, farm: Farm, **options: Any) -> Any:
     """One run, as a process of its own would do it; the first one makes the call, the next poll."""
-    mcp = {name: options.pop(name) for name in ("ask",) if name in options}
+    mcp = {name: options.pop(name) for name in ("ask", "on_answer") if name in options}
     Clock.due = farm.tasks.count("tools/call") > 0
     async with farm.tools(**mcp) as source:
         return await loop_of(store, source, **options).run(SCOPE)
@@ -151,6 +151,34 @@ def test_what_a_task_ends_with_is_the_result_of_the_call_LR32(state: Any, text: 
         (result,) = results(await store.session(SCOPE))
         assert result.status == "error"
         assert text in str(result.content)
+
+    anyio.run(scenario)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_who_wants_whole_answers_gets_that_of_a_task_MCP4(late: str) -> None:
+    """`on_answer=` was called with the answers of calls alone."""
+    answers: list[Any] = []
+
+    async def keep(call: Any, answer: Any) -> None:
+        answers.append((call.id, call.name, answer.structured_content))
+
+    def fail(call: Any, answer: Any) -> None:
+        raise ToolError("the answer can't be kept")
+
+    async def scenario() -> None:
+        result = {"content": [{"type": "text", "text": "7"}], "structuredContent": {"seven": 7}}
+        state = {"status": "completed", "result": result}
+        for handler in (keep, fail):
+            store, farm = await new_store(), Farm(state)
+            await run_once(store, farm, late=late, on_answer=handler)
+            assert len(answers) == (handler is fail)
+            answered = await run_once(store, farm, late=late, on_answer=handler)
+            assert isinstance(answered, Answered)
+            session = await store.session(SCOPE)
+            told = f"{late_texts(session)} {[each.content for each in results(session)]}"
+            assert ("can't be kept" in told) == (handler is fail)
+        assert answers == [("c1", "render", {"seven": 7})]
 
     anyio.run(scenario)
 
@@ -436,7 +464,8 @@ def test_without_a_store_the_program_polls() -> None:
     async def scenario() -> None:
         farm, session = Farm(WORKING, completed("rendered")), Session()
         session.push_user("Render it.")
-        async with farm.tools() as source:
+        answers: list[Any] = []
+        async with farm.tools(on_answer=lambda call, _: answers.append(call.id)) as source:
             model = Model([Reply(calls=[RENDER]), ANSWER])
             ended = await run_tools(session, model, tools=source.toolset)
             assert ended.stopped_by == "open"
@@ -445,6 +474,7 @@ def test_without_a_store_the_program_polls() -> None:
             result = await source.poll(opened)
             assert result is not None
             session.deliver([result])
+            assert answers == ["c1"]
             assert session.open_calls == ()
             assert late_texts(session)[0].endswith("rendered")
             farm.tasks.known.clear()

@@ -52,9 +52,11 @@ _MOST_SHOWN = 16_384
 def dump_event(event: Any) -> dict[str, JsonValue]:
     """An event of a loop, a stream or a log as JSON values: `{"event": <name of its class>, ...}`.
 
-    Calls, issues and results are what is shown of them; the conversation has them in full.
+    Calls, issues and results are what is shown of them; the conversation has them in full. A whole
+    answer is an event of its own, so `turn` isn't shown.
     """
-    dumped = {each.name: _dump_value(getattr(event, each.name)) for each in fields(event)}
+    shown = [each.name for each in fields(event) if each.name != "turn"]
+    dumped = {name: _dump_value(getattr(event, name)) for name in shown}
     values: dict[str, JsonValue] = json_values.clean(dumped)
     return {"event": type(event).__name__, **values}
 

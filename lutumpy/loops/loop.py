@@ -330,15 +330,16 @@ class Loop:
         return plan, planned, answers
 
     def _decide_calls(self, decoded: ToolRound[Any]) -> Generator[Any, Any, OpenRound]:
-        number, hooks = self.rounds + 1, self._settings.hooks
+        number, hooks, turn = self.rounds + 1, self._settings.hooks, decoded.turn
         yield from self._report_progress(
             RoundDecoded(
                 number,
                 self.usage,
                 decoded.calls,
                 decoded.issues,
-                decoded.text,
+                turn.text,
                 decoded.approvals,
+                turn,
             )
         )
         if hooks is None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Generic, TypeAlias, Union
 
 from typing_extensions import TypeVar
 
-from lutumpy import ApprovalRequest, HandledTool, RejectedToolCall, ToolCallIssue, ToolResult, Usage
+from lutumpy import (
+    ApprovalRequest,
+    AssistantTurn,
+    HandledTool,
+    RejectedToolCall,
+    ToolCallIssue,
+    ToolResult,
+    Usage,
+)
 from lutumpy.hooks import BaseToolCall
 from lutumpy.loops.result import LoopResult
 from lutumpy.plain.values import dataclass
@@ -49,6 +58,7 @@ class RoundDecoded(Generic[C_co]):
         issues: Those that can't; the library answers them.
         text: What the model wrote beside them.
         approvals: Calls that the provider makes itself, if they are approved.
+        turn: The whole answer, with all of that in the model's order.
     """
 
     round: int
@@ -57,6 +67,7 @@ class RoundDecoded(Generic[C_co]):
     issues: tuple[ToolCallIssue, ...]
     text: str
     approvals: tuple[ApprovalRequest, ...] = ()
+    turn: AssistantTurn | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

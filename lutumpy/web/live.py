@@ -78,7 +78,8 @@ class LiveLog:
         elif isinstance(event, RoundDecoded):
             dumped = dump_event(event)
             if not self._has_answer:
-                self._answer(_blocks_of(event.text, dumped))
+                turn = event.turn
+                self._answer(_blocks_of(event.text, dumped) if turn is None else show_blocks(turn))
             self._write(dumped)
         elif isinstance(event, RoundPlanned):
             dumped = dump_event(event)
@@ -90,7 +91,9 @@ class LiveLog:
             self._write({**dump_event(replace(event, results=())), "results": results})
         elif isinstance(event, LoopEnded):
             if not self._has_answer:
-                self._answer([{"block": "text", "text": event.result.text}])
+                answer = event.result.result
+                text = {"block": "text", "text": event.result.text}
+                self._answer([text] if answer is None else show_blocks(answer.turn))
             self._end(event)
         elif isinstance(event, (RunFailed, RunStopped)):
             self._end(event)
@@ -147,7 +150,7 @@ class LiveLog:
 
 
 def _blocks_of(text: str, decoded: Mapping[str, Any]) -> list[Mapping[str, JsonValue]]:
-    """The answer of a round that wasn't streamed."""
+    """The answer of a round that wasn't streamed, where the event hasn't got it."""
     blocks: list[Mapping[str, JsonValue]] = [{"block": "text", "text": text}] if text else []
     for call in (*decoded["calls"], *decoded["issues"]):
         named = {name: call[name] for name in ("call_id", "tool", "arguments")}

@@ -20,6 +20,7 @@ from lutumpy.durable.log import RunFailed
 from lutumpy.execution import Dispatcher
 from lutumpy.loops import run_tools
 from lutumpy.plain.json_values import clean
+from lutumpy.testing import Call, Reply
 from lutumpy.web import AGUIStream, AISDKStream, EventHub, EventSource, LiveLog, Show
 from lutumpy.web.frames import encode_data
 
@@ -108,14 +109,14 @@ def test_own_events_have_their_number_and_name_W12() -> None:
     assert names[-1] == "event: LoopEnded"
 
 
-def run_live(log: LiveLog, *, streamed: bool) -> Session:
+def run_live(log: LiveLog, *, streamed: bool, script: Any = PLAIN) -> Session:
     async def main() -> Session:
         session = Session()
         session.push_user("Please do it.")
         log.ask("Please do it.", id="m0")
         options: Any = {"on_event": log.add} if streamed else {}
         await run_tools(
-            session, Answering(PLAIN), tools=Desk, dispatch=Dispatcher(Desk),
+            session, Answering(script), tools=Desk, dispatch=Dispatcher(Desk),
             hooks=lambda call: RunNormally(), on_progress=log.add, **options,
         )  # fmt: skip
         return session
@@ -148,6 +149,33 @@ def test_a_loop_without_a_store_is_shown_as_one_with_it() -> None:
 
         assert anyio.run(last).task == 2
         assert repr(log).startswith("<LiveLog 'chat 1' ")
+
+
+def test_a_loop_is_shown_alike_whether_it_is_streamed_or_not_W6() -> None:
+    """Without `on_event=`, calls that can't run were shown behind all others, text before them, and
+    what the model thought or refused not at all.
+    """
+    script = [
+        Reply(
+            text="Hm.",
+            reasoning="First this.",
+            calls=[
+                Call("look", {"word": "a"}, id="c1"),
+                Call("nope", {}, id="c2"),
+                Call("look", {"word": "b"}, id="c3"),
+            ],
+        ),
+        Reply(text="", refusal="No."),
+    ]
+    blocks: list[Any] = []
+    for streamed in (True, False):
+        log = LiveLog(SCOPE)
+        run_live(log, streamed=streamed, script=script)
+        blocks.append([e.event["blocks"] for e in log._events if e.event["event"] == "Completed"])
+        assert all("turn" not in each.event for each in log._events)
+    assert blocks[0] == blocks[1]
+    called = [block["call_id"] for block in blocks[1][0] if block["block"] == "call"]
+    assert called == ["c1", "c2", "c3"]
 
 
 class Broken(Answering):

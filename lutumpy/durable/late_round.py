@@ -128,10 +128,13 @@ async def settle_open_calls(
     for each in polled:
         await cancel_polled(each.poller, each.call, by_id[each.call.call_id])
     if conversation.before_late is not None:
-        late = {str(entry.value["call_id"]) for entry in still_open.used}
-        if waits:  # what didn't come in time is told, too
-            late |= {call.call_id for call in promised}
-        taken = [(result, "delivered") for result in results if result.metadata.id in late]
+        reasons = dict.fromkeys([call.call_id for call in promised if waits], "expired")
+        reasons |= {str(entry.value["call_id"]): "delivered" for entry in still_open.used}
+        taken = [
+            (result, reasons[result.metadata.id])
+            for result in results
+            if result.metadata.id in reasons
+        ]
         await conversation.before_late(taken)
     return results
 

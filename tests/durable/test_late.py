@@ -33,6 +33,7 @@ from lutumpy import (
 )
 from lutumpy.durable import Answered, DurableLoop, MemoryStore, Waiting
 from lutumpy.durable.engines import lost
+from lutumpy.durable.log import CallDelivered
 from lutumpy.errors import StoreError
 from lutumpy.execution import Dispatcher, ExecutionResult
 from lutumpy.loops import run_tools
@@ -425,6 +426,30 @@ def test_until_is_applied_by_the_next_run_and_what_comes_then_has_happened_LR12(
         await loop.run(SCOPE)
         said = [i.text for i in (await store.session(SCOPE)).transcript if isinstance(i, Message)]
         assert any("c1 of render" in text and "did happen" in text for text in said)  # LR36
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("late", ["wait", "go_on"])
+def test_the_log_tells_a_result_that_came_from_one_that_did_not_LR12(late: str) -> None:
+    """With `late="wait"` it said `delivered` of both."""
+
+    async def main() -> None:
+        store, farm = await new_store(), Farm()
+
+        async def set_until(ticket: CallTicket) -> None:
+            farm.until = timedelta(seconds=-1) if ticket.call_id == "c1" else None
+
+        farm.on_submit = set_until
+        script = [Reply(calls=[RENDER, LOOK, MIRROR]), ANSWER, ANSWER]
+        loop = loop_of(store, farm, script, late=late, events=True)
+        await loop.run(SCOPE)
+        (ticket,) = [ticket for ticket in farm.tickets if ticket.call_id == "c2"]
+        assert await loop.deliver(ticket, 5)
+        assert isinstance(await loop.run(SCOPE), Answered)
+        events = [e.load() async for e in store.events(SCOPE, until="end")]
+        told = [(e.call_id, e.outcome, e.reason) for e in events if isinstance(e, CallDelivered)]
+        assert sorted(told) == [("c1", "error", "expired"), ("c2", "ok", "delivered")]
 
     anyio.run(main)
 

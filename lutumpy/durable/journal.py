@@ -14,6 +14,8 @@
 #   nothing else                                it may be run
 #
 # So a `once` call runs only in the moment after its marker was inserted, by whoever inserted it.
+# Where an equal call of a late tool runs beside it, its result is waited for: nobody knows before
+# whether that call will be open.
 #
 # An engine that begins a call at most once by itself asks `known` and `mark` apart (`engines.py`):
 # a marker without a result is then a reason to ask the engine, which may be running the call still.
@@ -22,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+import anyio
 
 from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
@@ -58,6 +62,9 @@ class StoreJournal:
         self._promised: list[CallTicket] = [
             ticket for ticket in tickets if self._is_promised(ticket)
         ]
+        # Late `once` calls that are begun here and have no result yet, by id, each with what is set
+        # when it has.
+        self._starting: dict[str, tuple[CallTicket, anyio.Event]] = {}
         # Results that are known, whether or not they could be recorded.
         self._known: dict[str, ToolResult] = {}
 
@@ -86,11 +93,29 @@ class StoreJournal:
             return known
         if self.was_begun(ticket):
             return None  # whatever became of an equal call, this one may have run (rule P7)
+        if self._starting:
+            await self._wait_for_equal(ticket)
         running = self._find_open(ticket)
         if running is not None:
             return await self._keep(ticket, _still_running(ticket, running))
         equal = self._find_unresolved(ticket)
-        return None if equal is None else await self._keep(ticket, _rejected(ticket, equal))
+        if equal is not None:
+            return await self._keep(ticket, _rejected(ticket, equal))
+        if ticket.late and ticket.effect == "once":
+            self._starting[ticket.call_id] = ticket, anyio.Event()
+        return None
+
+    async def _wait_for_equal(self, ticket: CallTicket) -> None:
+        """Wait for the results of equal late calls that run beside this one (rule LR13)."""
+        while True:
+            running = [
+                ended
+                for other, ended in self._starting.values()
+                if other.call_id != ticket.call_id and _are_equal(other, ticket)
+            ]
+            if not running:
+                return
+            await running[0].wait()
 
     def _is_promised(self, ticket: CallTicket) -> bool:
         value: Any = self._conversation.recorded(record_name(ticket))
@@ -181,6 +206,9 @@ class StoreJournal:
         self._results[record_name(ticket)] = kept
         if kept.status == "promised":
             self._promised.append(ticket)
+        if ticket.call_id in self._starting:
+            _, ended = self._starting.pop(ticket.call_id)
+            ended.set()
         if is_unresolved(kept):
             self._conversation.unresolved += (unresolved,)
         return kept
@@ -190,8 +218,7 @@ class StoreJournal:
         if not self._left_over or self.was_begun(ticket):
             return None
         for begun in self._left_over:
-            is_equal = (begun.tool, begun.equal_to) == (ticket.tool, ticket.equal_to)
-            if is_equal and self.result_of(begun) is None:
+            if _are_equal(begun, ticket) and self.result_of(begun) is None:
                 return UnresolvedCall.of(begun.scope, begun.metadata, begun.equal_to)
         return None
 
@@ -200,7 +227,7 @@ class StoreJournal:
         if ticket.effect != "once":
             return None
         for other in self._promised:
-            if (other.tool, other.equal_to) == (ticket.tool, ticket.equal_to):
+            if _are_equal(other, ticket):
                 return other.call_id
         for call in self._conversation.open_calls:
             if call.name == ticket.tool and (
@@ -214,6 +241,10 @@ class StoreJournal:
             if (call.metadata.name, call.equal_to) == (ticket.tool, ticket.equal_to):
                 return call
         return None
+
+
+def _are_equal(one: CallTicket, other: CallTicket) -> bool:
+    return (one.tool, one.equal_to) == (other.tool, other.equal_to)
 
 
 def is_unresolved(result: ToolResult) -> bool:

@@ -650,6 +650,51 @@ def test_an_equal_call_of_an_open_once_call_is_rejected_LR13(make: Any) -> None:
     anyio.run(main)
 
 
+def test_an_equal_call_is_not_begun_beside_the_first_one_LR13(make: Any) -> None:
+    """Both were begun where the first had its marker and had not promised yet."""
+
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+
+        async def take_a_while(ticket: CallTicket) -> None:
+            await anyio.sleep(0.05)
+
+        farm.on_submit = take_a_while
+        twice = Call("render", '{ "scene" : "beach" }', id="c8")
+        script = [Reply(calls=[RENDER, twice, LOOK]), ANSWER]
+        waiting = await loop_of(store, farm, script).run(SCOPE)
+        assert isinstance(waiting, Waiting)
+        (ticket,) = farm.tickets
+        assert [call.call_id for call in waiting.open] == [ticket.call_id]
+        await loop_of(store, farm, script).deliver(ticket, "video")
+        assert isinstance(await loop_of(store, farm, script).run(SCOPE), Answered)
+        told = {r.call_id: (r.status, str(r.content)) for r in results(await store.session(SCOPE))}
+        (other,) = {"c1", "c8"} - {ticket.call_id}
+        assert told[ticket.call_id] == ("ok", "video")
+        assert told[other][0] == "rejected"
+        assert f"({ticket.call_id}) is still running" in told[other][1]
+
+    anyio.run(main)
+
+
+def test_an_equal_call_runs_behind_one_that_has_promised_nothing_LR13(make: Any) -> None:
+    async def main() -> None:
+        store, farm = await new_store(make), Farm()
+
+        async def fail_slowly(ticket: CallTicket) -> None:
+            await anyio.sleep(0.01)
+            raise ToolError(f"no room for {ticket.call_id}")
+
+        farm.on_submit = fail_slowly
+        equal = [Call("render", {"scene": "beach"}, id=name) for name in ("c1", "c7", "c8")]
+        answered = await loop_of(store, farm, [Reply(calls=equal), ANSWER]).run(SCOPE)
+        assert isinstance(answered, Answered)
+        told = {r.call_id: str(r.content) for r in results(await store.session(SCOPE))}
+        assert told == {name: f"no room for {name}" for name in ("c1", "c7", "c8")}
+
+    anyio.run(main)
+
+
 @tool_fn(late=True, effect="once")
 async def draw(
     scene: str, quality: str = "high", *, ticket: Skip[CallTicket], farm: Skip[Farm]

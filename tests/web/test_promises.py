@@ -113,7 +113,8 @@ def test_a_promised_call_stays_open_until_its_result_comes_LR1_W9a() -> None:
             run = sent_ag_ui(AGUIStream(SCOPE, "r"), events)
             client = AgentClient().read(run)
             messages = {each["id"]: each for each in ag_ui_messages(view.tasks)}
-            found = {each["id"]: each for each in client.messages}
+            # Where pieces of an answer were written, it may have the user's messages as well.
+            found = {each["id"]: each for each in client.messages if each["role"] != "user"}
             assert found == {
                 key: each for key, each in messages.items() if each["role"] != "user"
             }, case

@@ -751,6 +751,7 @@ def test_tools_and_choices_of_another_type_are_refused_where_they_stand(
             {"type": "search_result", "content": [{"type": "text", "text": "x"}]},
             ["source", "title"],
         ),
+        ({"type": "search_result"}, ["content", "source", "title"]),
     ],
 )
 def test_blocks_of_messages_have_what_their_type_cannot_do_without(

@@ -90,7 +90,9 @@ def check_block(where: str, block: Any, types: Sequence[str], root: str) -> list
     elif kind == "redacted_thinking":
         found += _check_strings("anthropic.thinking_block", inner, block, ("data",))
     elif kind in _NAMING:
-        found += _check_strings("anthropic.block", inner, block, _NAMING[kind])
+        if kind == "search_result" and block.get("content") is None:
+            found.append(shape(rule, f"{inner}.content", "Field required"))
+        found += _check_strings(rule, inner, block, _NAMING[kind])
     known = CLOSED_BLOCKS.get(kind)
     if known is not None:
         found += check_keys("anthropic.block_keys", inner, block, known)

@@ -386,6 +386,21 @@ def test_a_stream_without_secrets_is_kept_byte_for_byte_V5(data: bytes, sizes: l
     assert [*cut(whole, chunks)] == pieces
 
 
+@given(JSON)
+def test_an_answer_in_JSON_is_the_same_value_again(value: Any) -> None:
+    data = json.dumps(value).encode()
+    kept, _ = keep_answer(data, "application/json", [len(data)], Secrets())
+    again = written_answer(json.loads(json.dumps(kept)), "application/json")
+    assert json.loads(again) == value
+
+
+def test_an_answer_that_is_a_text_in_JSON_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "the-shops-own-key")
+    data = b'"the-shops-own-key is wrong"'
+    kept, _ = keep_answer(data, "application/json", [len(data)], Secrets())
+    assert kept == f'"{MASK} is wrong"'
+
+
 def test_the_talk_of_the_other_tests_holds_no_key(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     with serve(SCRIPT) as server, Cassette(path, "record") as cassette:

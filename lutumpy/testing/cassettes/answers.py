@@ -2,7 +2,7 @@
 
 # What is kept of an answer goes by its media type:
 #
-#     JSON                         its value
+#     JSON                         its value, but of a text the text with its quotes
 #     server-sent events, lines    the text as it came, and the sizes of its pieces (rule V5)
 #     Amazon's event stream        a list of its events, and the sizes of its pieces
 #     anything else                its text
@@ -58,9 +58,12 @@ def keep_answer(
     if is_stream(media_type):
         return _mask_lines(data, sizes, secrets)
     try:
-        return secrets.mask_value(json.loads(data)), None
+        value = json.loads(data)
     except (ValueError, RecursionError):
         return secrets.mask_text(data.decode(errors=_ERRORS)), None
+    if isinstance(value, str):  # as a text in the file, it would stand for an answer without quotes
+        return secrets.mask_line(data.decode(errors=_ERRORS)), None
+    return secrets.mask_value(value), None
 
 
 def _mask_lines(data: bytes, sizes: Sequence[int], secrets: Secrets) -> tuple[str, list[int]]:

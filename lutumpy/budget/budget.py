@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from lutumpy import (
     Model,
@@ -87,8 +87,11 @@ class Budget:
         """The model, whose requests are paid from this.
 
         It raises `BudgetExceeded` before a request where a limit is used up, and
-        `UnknownPriceError` where nobody knows what the model costs.
+        `UnknownPriceError` where nobody knows what the model costs. A model that is paid from this
+        already stays as it is.
         """
+        if any(each.is_paid_from(self._account) for each in BudgetModel.around(llm)):
+            return cast("StreamingModel", llm)
         return BudgetModel(llm, self._account, self._estimates)
 
     def hook(self) -> _CallLimits:

@@ -57,6 +57,10 @@ class BudgetModel(ModelWrapper):
         # Names that have a price.
         self._priced: set[ModelName] = set()
 
+    def is_paid_from(self, account: Account) -> bool:
+        """Whether this is the account that pays."""
+        return self._account is account
+
     async def begin(self, request: ModelRequest) -> RequestWatch:
         """Raises `BudgetExceeded`, or `UnknownPriceError`, before anything is sent."""
         name = self._check_price(request)

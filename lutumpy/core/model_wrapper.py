@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.model import Model, StructuredMode, TurnOptions, check_model
@@ -24,7 +24,12 @@ from lutumpy.core.transcript import Transcript
 
 __all__ = ["ModelRequest", "ModelWrapper", "RequestWatch"]
 
+W = TypeVar("W", bound="ModelWrapper")
+
 _NOTHING: AbstractContextManager[None] = nullcontext()
+
+# Wrappers hold the model that they wrap as `model`; at most so many are looked into.
+_DEEPEST_WRAPPING = 10
 
 
 class ModelRequest(NamedTuple):
@@ -92,6 +97,14 @@ class ModelWrapper:
     def __init__(self, model: Model) -> None:
         check_model(model)
         self.model: Model = model
+
+    @classmethod
+    def around(cls: type[W], model: Any) -> Iterator[W]:
+        """The wrappers of this class around a model, from the outside in, also within others."""
+        for _ in range(_DEEPEST_WRAPPING):
+            if isinstance(model, cls):
+                yield model
+            model = getattr(model, "model", None)
 
     async def begin(self, request: ModelRequest) -> RequestWatch | None:
         """What is told of a request that is about to be sent; `None` if nothing is.

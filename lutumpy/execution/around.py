@@ -38,10 +38,22 @@ Concluded: TypeAlias = tuple[ExecutionResult, "str | None"]
 
 
 def nest_around(outer: Around | None, inner: Around | None) -> Around | None:
-    """What enters one and then the other; each sees what the other shows the executor."""
+    """What enters one and then the other; each sees what the other shows the executor. One that is
+    in both, as where a loop and its executor were given the same, is entered once.
+    """
     if outer is None or inner is None:
         return inner if outer is None else outer
-    return partial(_enter_both, outer, inner)
+    known = _parts_of(outer)
+    for part in _parts_of(inner):
+        if part not in known:
+            outer = partial(_enter_both, outer, part)
+    return outer
+
+
+def _parts_of(around: Around) -> list[Around]:
+    if isinstance(around, partial) and around.func is _enter_both:
+        return [part for each in around.args for part in _parts_of(each)]
+    return [around]
 
 
 @asynccontextmanager

@@ -39,6 +39,10 @@ class TelemetryModel(ModelWrapper):
         # What is the same for every request; made at the first one, which makes the client.
         self._facts: _ModelFacts | None = None
 
+    def is_watched_by(self, recorder: Recorder) -> bool:
+        """Whether this is who records its requests."""
+        return self._recorder is recorder
+
     def begin_sync(self, request: ModelRequest) -> RequestWatch | None:
         """The watch of a request; `None` where nobody would see what it reports."""
         recorder = self._recorder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Link, SpanKind, TracerProvider, get_current_span, use_span
@@ -82,8 +82,11 @@ class Telemetry:
     def model(self, llm: Model) -> StreamingModel:
         """The model, with a span for each of its requests.
 
-        The span ends with the answer, so what is done with a streamed answer isn't inside it.
+        The span ends with the answer, so what is done with a streamed answer isn't inside it. A
+        model whose requests have spans of this already stays as it is.
         """
+        if any(each.is_watched_by(self._recorder) for each in TelemetryModel.around(llm)):
+            return cast("StreamingModel", llm)
         return TelemetryModel(llm, self._recorder)
 
     def tool_call(

@@ -630,6 +630,28 @@ def test_a_loop_stops_by_its_budget_with_the_last_round_committed_B2(form: str) 
     assert (again.stopped_by, again.rounds, again.text, llm.requested) == ("budget", 0, "", 2)
 
 
+@pytest.mark.parametrize("form", ["async", "sync"])
+def test_who_is_paid_already_is_paid_once(form: str) -> None:
+    budget = Budget(usd=1, prices=ROUND, calls={App.search: 5})
+    script = [replace(REPLY, calls=[Call("search", {"query": "x"})]), REPLY]
+    llm = scripted(*script)
+    paid = TextTools(budget.model(llm), parser=TagToolParser())
+    executor = ToolExecutor(around=budget.tool_call)
+    for model in (budget.model(budget.model(llm)), paid):
+        llm.play(*script)
+        options: dict[str, Any] = {"tools": App, "budget": budget, "executor": executor}
+        if form == "sync":
+            run_tools_sync(asked(), model, **options)
+        else:
+            asyncio.run(run_tools(asked(), model, **options))
+    spent = budget.spent
+    assert (spent.usd, spent.requests, spent.calls) == (4 * TURN, llm.requested, {"search": 2})
+    # Two budgets each pay for all of it.
+    other = Budget(requests=5)
+    asked().text_turn(other.model(paid)).collect_sync()
+    assert (other.spent.requests, budget.spent.requests) == (1, 5)
+
+
 def test_a_budget_that_others_use_up_meanwhile_stops_the_loop() -> None:
     budget = Budget(requests=2)
     llm = scripted(ask_for("search"), ask_for("search"))

@@ -35,7 +35,8 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.openai import OpenAIChat
-from lutumpy.execution import Dispatcher, ToolExecutor
+from lutumpy.budget import Budget
+from lutumpy.execution import Dispatcher, ToolExecutor, nest_around
 from lutumpy.loops import run_tools, run_tools_sync
 from lutumpy.models import (
     DroppedReasoning,
@@ -482,6 +483,33 @@ def test_a_text_model_may_stand_on_either_side(exported: Exported) -> None:
     found: list[Any] = [span.attributes for span in exported.spans]
     assert [each["gen_ai.request.model"] for each in found] == ["m-1", "m-1"]
     assert [each["lutumpy.turn.calls"] for each in found] == [1, 0]
+
+
+@pytest.mark.parametrize("form", ["whole", "streamed", "sync"])
+def test_who_is_watched_already_is_watched_and_counted_once(exported: Exported, form: str) -> None:
+    telemetry = exported.telemetry()
+    script = ScriptedModel(SCRIPT, model="m-1")
+    llm = Budget(requests=9).model(telemetry.model(script))
+    executor = ToolExecutor(around=nest_around(telemetry.tool_call, lambda call, attempt: None))
+    options: dict[str, Any] = {"tools": Shelf, "telemetry": telemetry, "executor": executor}
+    if form == "streamed":
+        options["on_event"] = lambda event: None
+    if form == "sync":
+        done = run_tools_sync(asked(), llm, **options)
+    else:
+        done = anyio.run(lambda: run_tools(asked(), llm, **options))
+    names = [span.name for span in exported.spans]
+    assert names.count("chat m-1") == len(script.requests) == 2
+    assert len([name for name in names if name.startswith("execute_tool")]) == 4
+    found: Any = exported.spans[-1].attributes
+    assert found["gen_ai.aggregated_usage.output_tokens"] == done.usage.output_tokens
+    tokens = exported.metrics()["gen_ai.client.token.usage"]
+    assert sum(count for _, count in tokens) == done.usage.total_tokens
+    # Another one watches beside it.
+    with Exported() as elsewhere:
+        script.play(Reply(text="hi"))
+        asked().text_turn(elsewhere.telemetry().model(llm)).collect_sync()
+        assert len(elsewhere.spans) == 1
 
 
 def test_a_model_of_ones_own_is_traced_as_far_as_it_says_what_it_is(exported: Exported) -> None:

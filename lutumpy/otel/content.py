@@ -161,14 +161,24 @@ def _list_parts(parts: Sequence[Part]) -> list[Mapping[str, Any]]:
     return [_write_part(part) for part in parts]
 
 
+def _describe_data(part: ImagePart | FilePart) -> tuple[str | None, int]:
+    """The media type of the bytes of a part, and how many there are; also of a data URL."""
+    if part.url is None:
+        return part.media_type, len(part.data or b"")
+    head, _, body = part.url[5:].partition(",")
+    is_base64 = head.lower().endswith(";base64")
+    size = len(body.rstrip("=")) * 3 // 4 if is_base64 else len(body)
+    return head.partition(";")[0] or part.media_type, size
+
+
 def _write_part(part: Part) -> Mapping[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "content": part.text}
     if isinstance(part, (ImagePart, FilePart)):
         modality = "image" if isinstance(part, ImagePart) else "document"
-        if part.url is not None:
+        if part.url is not None and part.url[:5].lower() != "data:":
             return {"type": "uri", "modality": modality, "uri": part.url}
         # The bytes themselves have no place in a trace.
-        size = len(part.data or b"")
-        return {"type": "blob", "modality": modality, "mime_type": part.media_type, "size": size}
+        media_type, size = _describe_data(part)
+        return {"type": "blob", "modality": modality, "mime_type": media_type, "size": size}
     return {"type": "text", "content": part.text}

@@ -142,6 +142,7 @@ def test_every_kind_of_content_is_written_and_files_never_are(exported: Exported
             ImagePart(b"\x00" * 9, "image/png"),
             ImagePart(url="https://example.com/a.png"),
             FilePart(b"%PDF-1.4", "application/pdf"),
+            ImagePart(url="data:image/png;base64,AAAAAAAAAAA="),
             RawPart("openai_chat", {"type": "text", "text": "raw"}, "a raw part"),
         ]
     )
@@ -151,13 +152,12 @@ def test_every_kind_of_content_is_written_and_files_never_are(exported: Exported
     (span,) = exported.spans
     found: Any = span.attributes
     user, developer = json.loads(found["gen_ai.input.messages"])
-    assert [part["type"] for part in user["parts"]] == ["text", "blob", "uri", "blob", "text"]
-    assert user["parts"][1] == {
-        "type": "blob",
-        "modality": "image",
-        "mime_type": "image/png",
-        "size": 9,
-    }
+    types = [part["type"] for part in user["parts"]]
+    assert types == ["text", "blob", "uri", "blob", "blob", "text"]
+    image = {"type": "blob", "modality": "image", "mime_type": "image/png"}
+    assert user["parts"][1] == {**image, "size": 9}
+    assert user["parts"][4] == {**image, "size": 8}
+    assert "AAAA" not in exported.text()
     assert developer["role"] == "developer"
     (answer,) = json.loads(found["gen_ai.output.messages"])
     assert {"type": "text", "content": "No."} in answer["parts"]

@@ -69,8 +69,8 @@ def error_body(
         else reply
     )
     message = found.get("message") or found.get("detail") or encode_text(dict(found))
-    code = found.get("code") if found.get("code") is not None else found.get("type")
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    code = _first_code(found.get("code"), found.get("type"))
+    status = _find_status(found)
     if status is not None:
         code = _status_word(found) or code
     kinds = {str(found.get("code")), str(found.get("type"))}
@@ -83,7 +83,7 @@ def error_body(
         else not kinds.isdisjoint(_PASSING_TYPES),
         retry_after=_read_retry_info(found),
         request_id=request_id,
-        code=None if code is None else str(code),
+        code=code,
     )
 
 
@@ -187,14 +187,19 @@ def is_passing_status(status: int) -> bool:
 
 def _find_code(error: BaseException, details: Any) -> str | None:
     inner: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
-    for value in (
+    return _first_code(
         getattr(error, "error_code", None),
         _status_word(inner),
         inner.get("code"),
         getattr(error, "code", None),
         inner.get("type"),
         getattr(error, "type", None),
-    ):
+    )
+
+
+def _first_code(*values: Any) -> str | None:
+    """The first that is a word or a number; objects in its place may hold anything."""
+    for value in values:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
             return str(value)
     return None

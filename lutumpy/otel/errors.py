@@ -17,6 +17,8 @@ __all__ = ["error_type", "guard", "mark_failed"]
 
 T = TypeVar("T")
 
+_LONGEST_CODE = 100
+
 logger: logging.Logger = logging.getLogger("lutumpy.otel")
 
 
@@ -32,13 +34,18 @@ def guard(note: Callable[..., T], *arguments: Any) -> T | None:
 def error_type(error: BaseException) -> str:
     """The provider's code of an error, else its status, else the name of its class."""
     if isinstance(error, AdapterError):
-        if error.code:
+        if error.code and _is_code(str(error.code)):
             return str(error.code)
         if error.status is not None:
             return str(error.status)
         if error.__cause__ is not None:
             return type(error.__cause__).__name__
     return type(error).__name__
+
+
+def _is_code(text: str) -> bool:
+    """Whether it is one word. Some hosts have a sentence there, which may quote what was said."""
+    return len(text) <= _LONGEST_CODE and len(text.split()) == 1
 
 
 def mark_failed(span: Span, kind: str) -> None:

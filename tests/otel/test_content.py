@@ -9,6 +9,8 @@ import logging
 from typing import Any
 
 import pytest
+from each_case import each
+from every_api import APIS
 from otel_toolkit import CANARY, SCRIPT, Exported, Shelf, asked, converse
 
 from lutumpy import AdapterError, FilePart, ImagePart, RawPart, Session
@@ -46,6 +48,30 @@ def test_no_text_of_prompts_arguments_results_or_reasons_is_exported_unless_aske
     assert logged
     assert all(CANARY not in f"{record.getMessage()} {vars(record)}" for record in logged)
     assert not attributes(exported) & CONTENT
+
+
+@each("api", APIS)
+def test_whatever_a_host_writes_for_a_code_holds_no_content(api: Any) -> None:
+    def ask(llm: Any, streamed: bool) -> None:
+        turn: Any = asked().text_turn(llm)
+        if not streamed:
+            turn.collect_sync()
+        with turn.stream_sync() as stream:
+            list(stream)
+
+    odd: list[Any] = [{"input": CANARY}, [CANARY], f"cannot say {CANARY}", CANARY * 20, True, 1.5]
+    for code in odd:
+        for error in ({"code": code}, {"type": code}, {"code": code, "type": "bad_input"}):
+            answer = {"type": "error", "error": {**error, "message": f"bad prompt: {CANARY}"}}
+            for streamed in (False, True):
+                with Exported() as exported:
+                    llm = ScriptedModel([[answer] if streamed else answer], api=api)
+                    with pytest.raises(AdapterError):
+                        ask(exported.telemetry(content=False).model(llm), streamed)
+                    assert CANARY not in exported.text(), error
+                    (span,) = exported.spans
+                    assert span.attributes is not None
+                    assert span.attributes["error.type"] in ("bad_input", "AdapterError")
 
 
 def test_the_negative_control_content_is_exported_where_it_is_asked_for(exported: Exported) -> None:

@@ -85,7 +85,7 @@ class Instruments:
                 self._counters[name] = self._meter.create_counter(
                     f"{self._chosen.token_counters}.{name}", "{token}", "Tokens of requests."
                 )
-            self._counters[name].add(count, attributes)
+            self._counters[name].add(count, {**attributes, names.TOKEN_MODALITY: "unknown"})
 
     def record_tool(self, seconds: float, attributes: Mapping[str, Any]) -> None:
         """One attempt of a call has ended."""

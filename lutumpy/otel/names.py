@@ -53,6 +53,8 @@ TOOL_CALL_ARGUMENTS = "gen_ai.tool.call.arguments"
 TOOL_CALL_RESULT = "gen_ai.tool.call.result"
 
 TOKEN_TYPE = "gen_ai.token.type"
+# Of counters, which the newer conventions require it for; a usage doesn't tell it.
+TOKEN_MODALITY = "gen_ai.token.modality"
 
 # --- general conventions --------------------------------------------------------------------------
 

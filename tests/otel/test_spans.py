@@ -464,7 +464,8 @@ def test_the_names_of_the_newer_conventions_can_be_taken() -> None:
         assert found["gen_ai.usage.cache_write.input_tokens"] == 20
         assert found["gen_ai.provider.name"] == "my.gateway"
         metrics = exported.metrics()
-        assert metrics["gen_ai.client.inference.usage.input_tokens"][0][1] == 70
+        ((counted, count),) = metrics["gen_ai.client.inference.usage.input_tokens"]
+        assert (count, counted["gen_ai.token.modality"]) == (70, "unknown")
         assert metrics["gen_ai.client.inference.usage.cache_write.input_tokens"][0][1] == 20
         assert "gen_ai.client.inference.duration" in metrics
         assert "gen_ai.client.token.usage" not in metrics

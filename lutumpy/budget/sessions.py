@@ -41,7 +41,9 @@ def count_session(account: Account, session: Session, model: str | None) -> None
     Raises:
         UnknownPriceError: dollars are counted, and nobody knows what a model costs.
     """
-    known, names = Usage(), [ModelName(None, model)]
+    # Without an answer, the model is the one that was asked in vain.
+    failed = [ModelName(request.api, request.model) for request in session.unsettled]
+    known, names = Usage(), [ModelName(None, model), *failed]
     asked: dict[tuple[str | None, str | None], list[ModelName]] = {}
     for turn in session.turns():
         known += turn.usage

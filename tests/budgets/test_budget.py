@@ -32,7 +32,7 @@ from lutumpy.errors import BudgetExceeded, NotSupportedError, UnknownPriceError
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.loops import run_tools, run_tools_sync
 from lutumpy.models import collect_retries
-from lutumpy.testing import Call, Failure, Reply, ScriptedModel, serve
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, render_stream, serve
 from lutumpy.text_tools import TagToolParser, TextTools
 
 
@@ -764,6 +764,22 @@ def test_a_session_that_was_loaded_is_counted_with_what_failed() -> None:
     assert spent.usd == TURN + Decimal("0.001")
     assert spent.unsettled == loaded.unsettled
     assert spent.calls == {"search": 1}
+
+
+@pytest.mark.parametrize("api", ["anthropic_messages", "gemini_generate_content"])
+def test_a_session_whose_only_request_broke_off_has_a_price_B1(api: Any) -> None:
+    reply = replace(REPLY, text="more than one event")
+    events = render_stream(reply, api, number=1, model="m")
+    session = asked()
+    turn = session.text_turn(scripted([events[0], Failure(500, "x")], api=api))
+    with pytest.raises(AdapterError), turn.stream_sync() as stream:
+        list(stream)
+    assert session.usage.total_tokens > 0
+    budget = Budget(usd=1, prices=ROUND)
+    budget.count_session(Session.load(session.dump()))
+    assert budget.spent.usd == ROUND.of(session.usage, ModelName(api, "m"))
+    assert cost_of(session, prices=ROUND) == budget.spent.usd
+    assert budget.spent.unsettled == session.unsettled
 
 
 def test_wrappers_and_text_models_are_looked_through() -> None:

@@ -13,6 +13,7 @@ from lutumpy.models import (
     Message,
     OpaqueBlock,
     RefusalBlock,
+    ResultBlock,
     TextBlock,
     ToolResults,
     Transcript,
@@ -20,6 +21,9 @@ from lutumpy.models import (
 from lutumpy.plain import json_values
 
 __all__ = ["transcript_snapshot"]
+
+_LATE = "[Late result of call "
+"""What comes before the id in the header of a late result."""
 
 
 def transcript_snapshot(session: Session | Transcript, *, reasoning: bool = False) -> str:
@@ -49,15 +53,30 @@ def _lines_of(item: Item, reasoning: bool) -> Iterator[str]:
     if isinstance(item, Message):
         late = "" if item.late is None else f" (late: {item.late.reason})"
         yield f"{item.role}{' (ephemeral)' if item.ephemeral else ''}{late}:"
-        yield from _indented(item.text)
+        yield from _indented(_text_of(item))
     elif isinstance(item, ToolResults):
         yield "results:"
         for result in item.results:
-            head, *rest = f"{result.name} {result.status}: {_one_spelling(result.text)}".split("\n")
+            head, *rest = f"{result.name} {result.status}: {_told(result)}".rstrip().split("\n")
             yield f"  {head}"
             yield from [f"    {line}".rstrip() for line in rest]
     else:
         yield from _lines_of_turn(item, reasoning)
+
+
+def _text_of(message: Message) -> str:
+    late = message.late
+    if late is None:
+        return message.text
+    name = late.header.removeprefix(_LATE).partition(" of ")[2]
+    return message.text.replace(late.header, f"[Late result of {name}", 1)
+
+
+def _told(result: ResultBlock) -> str:
+    # What stands for an open call names it by its id, and the note says all that is the program's.
+    if result.promise is not None:
+        return result.promise.note
+    return _one_spelling(result.text)
 
 
 def _lines_of_turn(turn: AssistantTurn, reasoning: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from every_api import APIS
 
-from lutumpy import FilePart, Session, Toolset, tool, tool_fn
+from lutumpy import FilePart, NeedsTools, Session, Toolset, tool, tool_fn
 from lutumpy.testing import (
     Call,
     Reply,
@@ -98,6 +98,36 @@ results:
     whole = [SCRIPT[0], Reply(text="Yes.")]
     same = {transcript_snapshot(conversation(whole, api)) for api in APIS}
     assert len(same) == 1, same
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_late_result_is_the_same_text_whatever_the_id_of_its_call(api: Any) -> None:
+    @tool_fn(late=True)
+    async def paint(wall: str) -> str:
+        """Paint a wall."""
+        raise NotImplementedError
+
+    class Painters(Toolset):
+        paint_it = tool(paint)
+
+    session = Session()
+    session.push_user("Paint all.")
+    walls = [Call("paint", {"wall": wall}) for wall in ("north", "south")]
+    llm = ScriptedModel([Reply(calls=walls)], api=api)
+    outcome = session.text_turn(llm, tools=Painters).collect_sync()
+    assert isinstance(outcome, NeedsTools)
+    north, south = outcome.round.calls
+    outcome.round.commit(session, [north.later("an hour\nor two"), south.later()])
+    done, failed = session.open_calls
+    results = [done.complete("white"), failed.fail("it rains")]
+    session.deliver(results, tools=Painters)
+    assert transcript_snapshot(session) == (
+        "user:\n  Paint all.\n"
+        'assistant:\n  -> paint {"wall":"north"}\n  -> paint {"wall":"south"}\n'
+        "results:\n  paint promised: an hour\n    or two\n  paint promised:\n"
+        "user (late: delivered):\n  [Late result of paint]\n  white\n"
+        "user (late: delivered):\n  [Late result of paint, which failed]\n  it rains\n"
+    )
 
 
 def test_messages_of_other_kinds_are_said_to_be_so() -> None:

@@ -18,6 +18,7 @@ from lutumpy.otel.content import ContentWriter
 from lutumpy.otel.errors import guard
 from lutumpy.otel.metrics import Instruments
 from lutumpy.otel.names import Names
+from lutumpy.otel.runs import conversation_of_run
 
 __all__ = ["Recorder"]
 
@@ -118,7 +119,12 @@ class Recorder:
         return self._instruments
 
     def conversation_id(self) -> str | None:
-        """The conversation's id, where one is known. A function that raises knows none."""
+        """The conversation's id, where one is known: that of the run, else that of the telemetry. A
+        function that raises knows none.
+        """
+        said = conversation_of_run()
+        if said is not None:
+            return said
         conversation = self._conversation
         return guard(conversation) if callable(conversation) else conversation
 

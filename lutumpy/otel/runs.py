@@ -14,7 +14,7 @@ from lutumpy.otel import names
 from lutumpy.otel.metrics import list_tokens
 from lutumpy.otel.names import Names
 
-__all__ = ["RunSpan", "add_to_run", "within_run"]
+__all__ = ["RunSpan", "add_to_run", "conversation_of_run", "within_run"]
 
 # Tools that run at the same time, and in threads, have copies of the context and share the run.
 _CURRENT: ContextVar[RunSpan | None] = ContextVar("lutumpy_otel_run", default=None)
@@ -25,10 +25,15 @@ class RunSpan:
 
     Attributes:
         span: OpenTelemetry's span.
+        conversation: The id that the run was given for its conversation, or the run around it;
+            `None` for none.
     """
 
-    def __init__(self, span: Span, outer: RunSpan | None) -> None:
+    def __init__(self, span: Span, outer: RunSpan | None, conversation: str | None) -> None:
+        if conversation is None and outer is not None:
+            conversation = outer.conversation
         self.span: Span = span
+        self.conversation: str | None = conversation
         self._outer = outer
         self._usage = Usage()
         self._lock = Lock()
@@ -58,14 +63,20 @@ class RunSpan:
 
 
 @contextmanager
-def within_run(span: Span) -> Iterator[RunSpan]:
+def within_run(span: Span, conversation: str | None = None) -> Iterator[RunSpan]:
     """The run of this span; what is asked in the block is counted to it."""
-    run = RunSpan(span, _CURRENT.get())
+    run = RunSpan(span, _CURRENT.get(), conversation)
     token = _CURRENT.set(run)
     try:
         yield run
     finally:
         _CURRENT.reset(token)
+
+
+def conversation_of_run() -> str | None:
+    """The id that the run was given for its conversation, if there is one."""
+    run = _CURRENT.get()
+    return None if run is None else run.conversation
 
 
 def add_to_run(usage: Usage) -> None:

@@ -109,7 +109,8 @@ class Telemetry:
 
         Args:
             name: The agent's name.
-            conversation: The conversation's id, in place of the one that was given before.
+            conversation: The conversation's id, in place of the one that was given before; for all
+                spans in the block.
             earlier: What `carrier` gave in another process that began this: the span is linked to
                 that one's.
 
@@ -120,9 +121,9 @@ class Telemetry:
         attributes: dict[str, Any] = {names.OPERATION: names.INVOKE_AGENT}
         if name:
             attributes[names.AGENT_NAME] = name
-        conversation = conversation or recorder.conversation_id()
-        if conversation is not None:
-            attributes[names.CONVERSATION] = conversation
+        known = conversation or recorder.conversation_id()
+        if known is not None:
+            attributes[names.CONVERSATION] = known
         span = recorder.tracer.start_span(
             f"{names.INVOKE_AGENT} {name}".strip(),
             kind=SpanKind.INTERNAL,
@@ -133,7 +134,7 @@ class Telemetry:
             use_span(
                 span, end_on_exit=False, record_exception=False, set_status_on_exception=False
             ),
-            within_run(span) as run,
+            within_run(span, conversation) as run,
         ):
             try:
                 yield run

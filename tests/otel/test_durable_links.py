@@ -45,7 +45,8 @@ async def test_a_process_that_goes_on_links_its_span_to_the_one_that_planned_the
         stops: list[Any] = [span.attributes for span in (began, looked, ended)]
         stopped = [each["lutumpy.loop.stopped_by"] for each in stops]
         assert stopped == ["waiting", "waiting", "answer"]
-        assert {each["gen_ai.conversation.id"] for each in stops} == {"c7"}
+        everything: list[Any] = [*first.spans, *second.spans, *third.spans]
+        assert {each.attributes["gen_ai.conversation.id"] for each in everything} == {"c7"}
         assert began.status.status_code.name == "UNSET"
         # What ran where: the request in the first process, the calls and the answer in the last.
         assert sorted(span.name for span in first.spans) == ["chat scripted", "invoke_agent Shelf"]

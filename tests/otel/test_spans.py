@@ -357,6 +357,19 @@ def test_runs_within_runs_are_counted_to_both(exported: Exported) -> None:
     assert "gen_ai.usage.input_tokens" not in outside
 
 
+def test_the_conversation_of_a_run_is_that_of_all_spans_in_it(exported: Exported) -> None:
+    telemetry = exported.telemetry(conversation="of the process")
+    with telemetry.run("outer", conversation="c-1"), telemetry.run("inner"):
+        converse(telemetry, sync=True)  # its tools run in another thread
+    assert len(exported.spans) == 8
+    found: list[Any] = [span.attributes for span in exported.spans]
+    assert {each["gen_ai.conversation.id"] for each in found} == {"c-1"}
+    with telemetry.run("next"):
+        pass
+    last: Any = exported.spans[-1].attributes
+    assert last["gen_ai.conversation.id"] == "of the process"
+
+
 def test_a_run_that_raises_says_what_and_not_why(exported: Exported) -> None:
     with pytest.raises(ValueError), exported.telemetry().run():
         raise ValueError(CANARY)

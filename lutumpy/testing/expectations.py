@@ -6,13 +6,21 @@ expect(session, called(Desk.refund, times=1), never_called(Desk.cancel_order))
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
 from lutumpy import LutumpyError, Selector, Session, Toolset
-from lutumpy.models import AssistantTurn, ResultStatus, ToolMetadata, ToolResults, Transcript
+from lutumpy.models import (
+    AssistantTurn,
+    Message,
+    ResultBlock,
+    ResultStatus,
+    ToolMetadata,
+    ToolResults,
+    Transcript,
+)
 from lutumpy.plain import json_values, values
 from lutumpy.plain.preview import shorten
 
@@ -38,8 +46,8 @@ class SessionCall(Generic[I]):
         round: In which answer of the model it is, from 1.
         name: The tool's name, as the model wrote it.
         arguments: The arguments, as the model wrote them.
-        status: What became of it; an issue is `rejected`.
-        result: What the model was told.
+        status: What became of it; an issue is `rejected`, and `promised` what is still open.
+        result: What the model was told of it at last.
         id: Its id.
         input: The arguments as the tool's input; `None` where they don't fit it, or no selector was
             given.
@@ -82,6 +90,9 @@ def calls(
     for item in transcript:
         if isinstance(item, AssistantTurn):
             number, turn = number + 1, item
+        elif isinstance(item, Message):
+            if item.late is not None:
+                _note_late(found, item.late.result)
         elif isinstance(item, ToolResults) and turn is not None:
             blocks = [call for call in turn.calls if call.answerable]
             for block, result in zip(blocks, item.results, strict=False):
@@ -101,6 +112,14 @@ def calls(
                     )
                 )
     return tuple(found)
+
+
+def _note_late(found: list[SessionCall[I]], late: ResultBlock) -> None:
+    """Put a result that came later in the place of its promise."""
+    for index, call in enumerate(found):
+        if call.id == late.call_id and call.status == "promised":
+            found[index] = replace(call, status=late.status, result=late.text)
+            return
 
 
 def _input_of(selector: Selector[Any, I, Any], metadata: ToolMetadata) -> I | None:

@@ -101,7 +101,7 @@ results:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_late_result_is_the_same_text_whatever_the_id_of_its_call(api: Any) -> None:
+def test_a_late_result_is_told_whatever_the_id_of_its_call(api: Any) -> None:
     @tool_fn(late=True)
     async def paint(wall: str) -> str:
         """Paint a wall."""
@@ -118,6 +118,7 @@ def test_a_late_result_is_the_same_text_whatever_the_id_of_its_call(api: Any) ->
     assert isinstance(outcome, NeedsTools)
     north, south = outcome.round.calls
     outcome.round.commit(session, [north.later("an hour\nor two"), south.later()])
+    assert {call.status for call in calls(session)} == {"promised"}
     done, failed = session.open_calls
     results = [done.complete("white"), failed.fail("it rains")]
     session.deliver(results, tools=Painters)
@@ -128,6 +129,9 @@ def test_a_late_result_is_the_same_text_whatever_the_id_of_its_call(api: Any) ->
         "user (late: delivered):\n  [Late result of paint]\n  white\n"
         "user (late: delivered):\n  [Late result of paint, which failed]\n  it rains\n"
     )
+    loaded = Session.load(session.dump())
+    became = [(call.status, call.result) for call in calls(loaded, Painters.paint_it)]
+    assert became == [("ok", "white"), ("error", "it rains")]
 
 
 def test_messages_of_other_kinds_are_said_to_be_so() -> None:

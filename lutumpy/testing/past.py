@@ -25,7 +25,7 @@ from lutumpy import (
 )
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.hooks import ToolHooks
-from lutumpy.models import AssistantTurn, Item, Message, ToolResults, Transcript
+from lutumpy.models import AssistantTurn, Item, Message, ResultBlock, ToolResults, Transcript
 from lutumpy.plain import json_values, values
 from lutumpy.testing.past_calls import CallDifference, PastRound, compare
 from lutumpy.testing.past_results import PastResults
@@ -238,6 +238,11 @@ class PastConversation:
         """The same without an event loop."""
         return _drive_sync(self._fork(llm, tools, at, system, hooks, reads, max_rounds))
 
+    def _late_results(self) -> dict[str, ResultBlock]:
+        messages = [item for item in self._items if isinstance(item, Message)]
+        results = [message.late.result for message in messages if message.late is not None]
+        return {result.call_id: result for result in results}
+
     def _fork(
         self,
         llm: Model,
@@ -249,7 +254,7 @@ class PastConversation:
         max_rounds: int,
     ) -> Generator[Step, Any, ForkedConversation]:
         session = self.session_before(at, system=system)
-        known = PastResults(self.rounds)
+        known = PastResults(self.rounds, self._late_results())
         now: list[str] = []
         missing: list[str] = []
         finished = False
@@ -271,10 +276,13 @@ class PastConversation:
                 unknown += [*plan.held, *plan.approvals]
                 if not unknown:
                     plan.commit(session, results)
-                    continue
             except BaseException:
                 plan.discard()
                 raise
+            if not unknown:
+                if _is_all_open(session) and not known.deliver_late(session):
+                    break
+                continue
             plan.discard()
             missing = [_call_text(c.metadata.name, c.metadata.arguments) for c in unknown]
             break
@@ -285,6 +293,14 @@ class PastConversation:
         ]
         removed, added = _changes(before, now)
         return ForkedConversation(session, finished, tuple(missing), removed, added)
+
+
+def _is_all_open(session: Session) -> bool:
+    """Whether there is nothing to answer until a late result comes."""
+    last = session.transcript[-1]
+    if not isinstance(last, ToolResults) or not last.results:
+        return False
+    return all(result.status == "promised" for result in last.results)
 
 
 # --- the steps, with an event loop and without ----------------------------------------------------

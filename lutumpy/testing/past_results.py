@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from lutumpy import ToolResult
+from lutumpy import Session, ToolResult
 from lutumpy.core.items import REJECTION_PREFIX
 from lutumpy.models import AssistantTurn, ResultBlock, ToolResults
 from lutumpy.plain import json_values
@@ -27,9 +27,13 @@ class PastResults:
 
     Args:
         rounds: The rounds of a conversation.
+        late: What calls have given later, by their ids.
     """
 
-    def __init__(self, rounds: Iterable[_Round]) -> None:
+    def __init__(self, rounds: Iterable[_Round], late: Mapping[str, ResultBlock]) -> None:
+        self._late = late
+        # What came later for calls that were given a promise here, by their ids.
+        self._to_come: dict[str, ResultBlock] = {}
         self._results: dict[tuple[str, str], list[ResultBlock]] = defaultdict(list)
         for past in rounds:
             blocks = [call for call in past.turn.calls if call.answerable]
@@ -52,10 +56,20 @@ class PastResults:
                 continue
             reads = call.selector.definition.options.effect == "read"
             block = waiting[0] if reads and len(waiting) == 1 else waiting.pop(0)
+            if block.status == "promised" and block.call_id in self._late:
+                self._to_come[call.metadata.id] = self._late[block.call_id]
             found.append(
                 ToolResult(call.metadata, block.content, block.status, promise=block.promise)
             )
         return found, unknown
+
+    def deliver_late(self, session: Session) -> bool:
+        """Deliver what came later for the open calls of a session; gives whether anything did."""
+        known = [call for call in session.open_calls if call.metadata.id in self._to_come]
+        came = [(call, self._to_come.pop(call.metadata.id)) for call in known]
+        if came:
+            session.deliver([ToolResult(c.metadata, late.content, late.status) for c, late in came])
+        return bool(came)
 
 
 def _key(name: str, arguments: str) -> tuple[str, str]:

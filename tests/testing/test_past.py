@@ -17,6 +17,7 @@ from lutumpy import (
     Complete,
     Hold,
     HookError,
+    Later,
     Reject,
     RunNormally,
     Session,
@@ -32,6 +33,7 @@ from lutumpy.demo.shop import _HelpDesk as HelpDesk
 from lutumpy.durable import MemoryStore
 from lutumpy.errors import CassetteError
 from lutumpy.execution import Dispatcher
+from lutumpy.loops import run_tools_sync
 from lutumpy.testing import (
     Call,
     Cassette,
@@ -210,6 +212,35 @@ def break_it(item: str) -> str:
 
 class Bench(Toolset):
     look, break_it = tool(look), tool(break_it)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_fork_goes_on_with_late_results_of_the_record(api: Any) -> None:
+    @tool_fn(late=True)
+    async def paint(wall: str) -> str:
+        """Paint a wall."""
+        raise Later
+
+    class Painters(Toolset):
+        paint_it = tool(paint)
+
+    north, south = Call("paint", {"wall": "north"}), Call("paint", {"wall": "south"})
+    script = [Reply(calls=[north, south]), Reply(text="It is white.")]
+    session = Session()
+    session.push_user("Paint all.")
+    run_tools_sync(session, ScriptedModel(script, api=api), tools=Painters)
+    for open_call in session.open_calls:
+        if "north" in open_call.arguments:
+            session.deliver([open_call.complete("white")])
+    record = PastConversation(Session.load(session.dump()))
+    forked = record.fork_sync(ScriptedModel(script, api=api), Painters)
+    assert (forked.finished, forked.missing) == (True, ())
+    assert "(late: delivered):\n  [Late result of paint]\n  white" in transcript_snapshot(
+        forked.session
+    )
+    # Nothing came for this one in the record, so the fork goes no further.
+    alone = record.fork_sync(ScriptedModel([Reply(calls=[south])], api=api), Painters)
+    assert (alone.finished, len(alone.session.open_calls)) == (False, 1)
 
 
 def test_reads_that_werent_recorded_may_be_run_and_other_prompts_tried() -> None:

@@ -452,7 +452,8 @@ class McpTools(Materials):
         """Run a tool of the server (rules MCP4 to MCP6)."""
         connection = self._connection or self._require_connection()
         result = await self._sender.call(connection, name, effect, arguments, call, ticket)
-        await hand_on(self._on_answer, call, result)
+        if self._on_answer is not None:
+            await hand_on(self._on_answer, call, result)
         return read_result(result, self._limits)
 
     async def _ask(self, request: Callable[[Client], Any]) -> Any:

@@ -79,13 +79,12 @@ def find_unknown(error: ValidationError) -> dict[str, Any]:
 
 
 async def hand_on(
-    handler: AnswerHandler | None, call: ToolMetadata | None, result: CallToolResult
+    handler: AnswerHandler, call: ToolMetadata | None, result: CallToolResult
 ) -> None:
     """Give an answer to who wants to have it whole."""
-    if handler is not None:
-        done = handler(call, result)
-        if hasattr(done, "__await__"):
-            await done
+    done = handler(call, result)
+    if hasattr(done, "__await__"):
+        await done
 
 
 def read_result(result: CallToolResult, limits: Limits) -> DynamicOutput:

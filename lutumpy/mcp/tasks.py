@@ -257,7 +257,8 @@ class Tasks:
             text = "The task was completed, but the server's result can't be read."
             return Polled("done", error=ToolError(text))
         try:
-            await hand_on(self._on_answer, call, result)
+            if self._on_answer is not None:
+                await hand_on(self._on_answer, call, result)
             return Polled("done", output=read_result(result, self._limits))
         except Exception as error:  # the handler's too, as in a call that is no task
             return Polled("done", error=error)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from counting import calls_made
+from every_api import ADAPTERS
+from every_api import APIS as EVERY_API
 from hypothesis import given
 from hypothesis import strategies as st
 from toolkit import LookTools as Tools
@@ -18,6 +20,7 @@ from lutumpy.adapters.anthropic import AnthropicMessages
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.doctor import check_messages
+from lutumpy.testing import Call, Reply, render
 
 APIS: dict[str, Any] = {
     "openai_chat": OpenAIChat,
@@ -317,3 +320,36 @@ def test_counting_on_gives_the_ids_that_counting_anew_gives_C6(
         assert made not in used | on
         on.add(made)
         anew.add(made)
+
+
+@pytest.mark.parametrize("api", EVERY_API)
+def test_an_id_that_repeats_in_an_answer_is_another_one_on_the_wire_C6(api: Any) -> None:
+    """In call and result alike, also after a dump; what stands once goes back as it came."""
+    session = Session()
+    session.push_user("go")
+    reply = render(
+        Reply(calls=[Call("look", {"n": n}, id=i) for n, i in enumerate(["a", "b", "a"])]),
+        api,
+        number=1,
+        model="m",
+    )
+    outcome = Tools.offer().read(ADAPTERS[api].response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    outcome.round.commit(session, [call.complete("x") for call in outcome.round.calls])
+    fresh = outcome.round.calls[2].metadata.id
+    for transcript in (session.transcript, Session.load(session.dump()).transcript):
+        sent = json.dumps(ADAPTERS[api].messages(transcript))
+        assert [sent.count(f'd": "{one}"') for one in ("a", "b", fresh)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("api", EVERY_API)
+def test_a_call_without_a_name_goes_back_with_one_K5(api: Any) -> None:
+    session = Session()
+    session.push_user("go")
+    reply = render(Reply(calls=[Call("", {"n": 1}, id="a")]), api, number=1, model="m")
+    outcome = Tools.offer().read(ADAPTERS[api].response(reply), session)
+    assert isinstance(outcome, NeedsTools)
+    (issue,) = outcome.round.issues
+    assert (issue.reason, issue.metadata.name) == ("unknown_tool", "")
+    outcome.round.commit(session, [])
+    assert 'ame": ""' not in json.dumps(ADAPTERS[api].messages(session.transcript))

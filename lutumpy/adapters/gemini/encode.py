@@ -9,7 +9,8 @@ prefix of the next one's.
 # -----------------
 # The results of a turn answer the very calls that went out: with the id that is there, or with
 # none, and with the name that is there. So the calls of the last turn are kept as they were
-# written (`_calls`), by the ids that the transcript knows them by.
+# written (`_calls`), by the ids that the transcript knows them by. An id that stands twice in one
+# answer tells no call: the later one goes out with the transcript's (rule C6).
 #
 # From Gemini 3 on the first call of a content has to be signed. A call that Gemini didn't make has
 # no signature, nor has one that an older model made without thinking; the placeholder that the API
@@ -308,9 +309,14 @@ class GeminiEncoder:
         for call in calls:
             if call.kind != "function":
                 self._note(call, {"id": call.id, "name": call.name})
+        ids: set[str] = set()
         for number, call in enumerate(functions):
             part = parts[call.position]
             written = field(part, "functionCall")
+            if (call_id := written.get("id")) and call_id in ids:
+                written["id"] = call_id = call.id
+                changed = True
+            ids.add(call_id or "")
             if not field(written, "name"):
                 # "function_response.name: Name cannot be empty."
                 written["name"] = TOOL_NAMES(call.name)

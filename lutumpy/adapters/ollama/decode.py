@@ -2,8 +2,8 @@
 raises.
 
 `native` holds the message as it came, so that it goes back unchanged (rule R1). Only what the API
-would refuse on the way back is brought into shape, once: nulls, a content that is no text,
-arguments that are no object.
+would refuse on the way back is brought into shape, once: nulls, a content that is no text, calls
+without a name, arguments that are no object.
 """
 
 # What is hard here
@@ -38,6 +38,7 @@ from lutumpy.core.items import (
     ReasoningBlock,
     TextBlock,
 )
+from lutumpy.core.tool_names import UNNAMED
 from lutumpy.core.usage import Usage, token_count
 from lutumpy.plain.json_values import clean_text, encode, encode_text
 
@@ -207,8 +208,8 @@ class MessageReader:
     ) -> None:
         body = without_nulls(function)
         name, value = body.get("name"), body.get("arguments")
-        if not isinstance(name, str):
-            name = body["name"] = ""
+        if not isinstance(name, str) or not name:
+            name, body["name"] = "", UNNAMED
         if isinstance(value, str):  # as hosts of other APIs have them
             value = UnparsedInput(value)
         arguments, sent_arguments, problem = read_arguments(value)

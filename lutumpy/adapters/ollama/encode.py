@@ -7,7 +7,8 @@ Each item is encoded once, when the transcript hands it over; a request joins wh
 # -----------------
 # A result answers the very call that went out: by the id that is there, or by the name of the
 # tool where there is none. So the calls of the last turn are kept as they were written (`_calls`),
-# by the ids that the transcript knows them by.
+# by the ids that the transcript knows them by. An id that stands twice in one answer tells no call:
+# the later one goes out with the transcript's (rule C6).
 #
 # A message holds one text, and images beside it. What a result shows follows in a user's message
 # behind all results, since only users show something to most models.
@@ -145,18 +146,35 @@ class OllamaEncoder:
         self._calls = {}
         if turn.verbatim is not None and turn.verbatim.api == API:
             entries: Iterable[bytes] = turn.verbatim.entries
+            self._note_read_calls(turn, entries)
         elif turn.api == API:
-            entries = (turn.native,) if turn.native else ()
+            entries = (self._write_own(turn),) if turn.native else ()
         else:
             entries = self._translate(turn)
         if turn.reasoning_dropped:
             entries = [_without_thinking(entry) for entry in entries]
-        if turn.api == API:
-            self._note_calls(turn, entries)
         self._messages += entries
 
-    def _note_calls(self, turn: AssistantTurn, entries: Iterable[bytes]) -> None:
-        """Keep how the calls of an answer of this API are written."""
+    def _write_own(self, turn: AssistantTurn) -> bytes:
+        """The message as it was received, but for ids that stand twice in it."""
+        calls = [call for call in turn.calls if call.answerable]
+        if not calls:
+            return turn.native
+        message = json_values.decode(turn.native)
+        ids: set[str] = set()
+        changed = False
+        for call in calls:
+            written = message["tool_calls"][call.position]
+            if (call_id := written.get("id")) and call_id in ids:
+                written["id"] = call_id = call.id
+                changed = True
+            ids.add(call_id or "")
+            named = call_named(written)
+            self._calls[call.id] = _Sent(named.id, named.name or call.name)
+        return encode(message) if changed else turn.native
+
+    def _note_read_calls(self, turn: AssistantTurn, entries: Iterable[bytes]) -> None:
+        """Keep how the calls of an answer that was read from a history are written."""
         calls = [call for call in turn.calls if call.answerable]
         if not calls:
             return

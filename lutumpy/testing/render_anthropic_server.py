@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -97,6 +98,8 @@ class MessagesServer(ApiServer):
         super().__init__(api, models)
         # Thinking texts by the signature that was given with them.
         self._signed: dict[str, str] = {}
+        # The contents of answers that don't end a turn, as JSON.
+        self._unfinished: set[str] = set()
         # What answers tell of the reasoning of requests in flight, by the identity of these.
         self._changes: dict[int, list[Json]] = {}
         # The beta names that bodies of such requests had, at clouds that have no header for them.
@@ -212,6 +215,8 @@ class MessagesServer(ApiServer):
             betas=betas,
             compatible=self.place.is_compatible(self.api),
         )
+        if self._resumes(body):
+            found = _without_prefill(found)
         if first_refusal(found) is not None or not isinstance(body, Mapping):
             return found
         if not continues_thread(body):
@@ -269,10 +274,14 @@ class MessagesServer(ApiServer):
         """The problems of the request that says all of what a thread and its continuation say."""
         whole = _join_thread(thread, body)
         found = check_request(whole, issued=self._signed, betas=betas)
-        if body["messages"]:
-            return found
-        # It ends with the answer that is to go on, which isn't a prefill of the user's.
-        return [problem for problem in found if not problem.rule.startswith("anthropic.prefill")]
+        return found if body["messages"] else _without_prefill(found)
+
+    def _resumes(self, body: Any) -> bool:
+        """Whether a request ends with an answer of this server that is to go on."""
+        messages = objects(body.get("messages")) if self._unfinished else []
+        if not messages or messages[-1].get("role") != "assistant":
+            return False
+        return _shown(messages[-1].get("content")) in self._unfinished
 
     def _judge_thinking(
         self, body: Mapping[str, Any], betas: list[str], *, keeps: bool
@@ -332,6 +341,8 @@ class MessagesServer(ApiServer):
             if block.get("type") == "thinking" and isinstance(block.get("signature"), str):
                 self._signed[block["signature"]] = block.get("thinking", "")
         self._remember_bound(body, answer)
+        if answer.get("stop_reason") in UNFINISHED:
+            self._unfinished.add(_shown(answer.get("content")))
         if body.get("thread") is not None and isinstance(answer.get("id"), str):
             self._keep_thread(body, answer)
 
@@ -370,6 +381,16 @@ class MessagesServer(ApiServer):
         self._threads[answer["id"]] = Thread(
             [*messages, turn], _without_cache_control(fixed), stop in UNFINISHED
         )
+
+
+def _shown(content: Any) -> str:
+    """A content as JSON, whatever marks of the cache it has."""
+    return json.dumps(_without_cache_control(content), sort_keys=True)
+
+
+def _without_prefill(problems: list[Problem]) -> list[Problem]:
+    """The problems of a request that ends with an answer that is to go on: it is no prefill."""
+    return [problem for problem in problems if not problem.rule.startswith("anthropic.prefill")]
 
 
 def _binding_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

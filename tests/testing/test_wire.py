@@ -479,6 +479,23 @@ def test_a_stored_response_is_continued_by_its_id(server: WireServer) -> None:
 # ------------------------------------------------------------------ server
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_that_was_paused_is_no_prefill(server: WireServer, streamed: bool) -> None:
+    """Sent back as the last message, on a model that takes none of the user's (C10)."""
+    server.play(Reply("So\n", finish="paused"), Reply("far."))
+    request: Any = {"model": "claude-fable-5-1", "max_tokens": 9, "stream": streamed}
+    asked = {"role": "user", "content": "go"}
+    paused = {"role": "assistant", "content": [{"type": "text", "text": "So\n"}]}
+    with anthropic_client(server) as client:
+        answer = client.messages.create(**request, messages=[asked])
+        if streamed:
+            list(answer)
+        client.messages.create(**request, messages=[asked, paused])
+        other = {"role": "assistant", "content": "So"}
+        with pytest.raises(anthropic.BadRequestError, match="prefill"):
+            client.messages.create(**request, messages=[asked, other])
+
+
 def test_many_threads_may_ask_at_once() -> None:
     with serve([Reply(str(n)) for n in range(24)]) as server:
         said: list[str | None] = []

@@ -25,7 +25,7 @@ prefix of the next one's.
 #   | "user"      | a user's, or results           | sent; held system texts at its end           |
 #   | "assistant" | the application's words for it | a prefill, or refused                        |
 #   | "turn"      | an answer                      | a prefill without thinking, or refused       |
-#   | "paused"    | an answer that wants to go on  | sent as it is: the model continues           |
+#   | "paused"    | an answer that wants to go on  | sent whole: the model continues              |
 
 from __future__ import annotations
 
@@ -242,16 +242,15 @@ class MessagesEncoder:
         messages = self.entries.copy()
         if at is not None:
             messages[at] = mark(messages[at], b"}]}")
-        if self.last in ("turn", "assistant"):
-            if not prefill:
-                raise TranscriptError(
-                    "there is nothing to answer: the transcript ends with the assistant, "
-                    "and the model isn't known to take the beginning of an answer; push a user "
-                    "message first"
-                )
-            if self.last == "turn":
-                messages[-1:] = shorten_to_prefill(messages[-1])
-        elif self.last != "nothing":
+        if self.last in ("turn", "assistant") and not prefill:
+            raise TranscriptError(
+                "there is nothing to answer: the transcript ends with the assistant, "
+                "and the model isn't known to take the beginning of an answer; push a user "
+                "message first"
+            )
+        if self.last in ("turn", "paused") and prefill:
+            messages[-1:] = shorten_to_prefill(messages[-1], is_paused=self.is_paused)
+        if self.last in ("user", "paused"):
             if self._held_system:
                 messages.append(encode_message("system", self._make_content(self._held_system)))
             if self.state.pending:

@@ -96,26 +96,29 @@ def encode_message(role: str, content: str | list[dict[str, Any]]) -> bytes:
     return encode({"role": role, "content": content})
 
 
-def shorten_to_prefill(message: bytes) -> list[bytes]:
+def shorten_to_prefill(message: bytes, *, is_paused: bool) -> list[bytes]:
     """An answer as the beginning of the next one.
 
     "final assistant content cannot end with trailing whitespace"; "The final block in an assistant
-    message cannot be `thinking`", and without thinking such a message may hold none at all.
+    message cannot be `thinking`", and without thinking such a message may hold none at all. One
+    that was paused keeps it: the API wants such a turn back whole, and can't tell one without a
+    tool of its own from a prefill.
     """
     fields = json_values.decode(message)
     content = fields.get("content")
     if isinstance(content, str):
         kept: Any = content.rstrip()
     else:
-        kept = (
-            [b for b in content if kind_of(b) not in REASONING] if isinstance(content, list) else []
-        )
+        blocks = content if isinstance(content, list) else []
+        kept = [block for block in blocks if is_paused or kind_of(block) not in REASONING]
         while kept and kind_of(kept[-1]) == "text":
             last = kept.pop()
             text = last.get("text")
             if isinstance(text, str) and text.strip():
                 kept.append({**last, "text": text.rstrip()})
                 break
+        while kept and kind_of(kept[-1]) in REASONING:
+            kept.pop()
     return [encode({**fields, "content": kept})] if kept else []
 
 

@@ -539,6 +539,22 @@ def test_a_paused_turn_is_resumed_as_it_is() -> None:
         transcript.push_user("Well?")
 
 
+@pytest.mark.parametrize("model", [LATEST, "claude-sonnet-4-5"])
+@pytest.mark.parametrize("words", ["Wait", "Wait \n", " "])
+def test_a_paused_answer_of_text_alone_is_no_wrong_prefill_C10(model: str, words: str) -> None:
+    """A model with prefill can't tell the two apart; another gets it as it came."""
+    thinking = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+    transcript = finished(reply(thinking, text(words), stop_reason="pause_turn"))
+    sent = request(transcript, model=model)["messages"]
+    if model == LATEST:
+        assert sent[-1]["content"] == [thinking, text(words)]
+    else:
+        shortened = [thinking, text("Wait")] if words.strip() else "hi"
+        assert sent[-1]["content"] == shortened
+    transcript.push_user("Well?")
+    assert request(transcript, model=model)["messages"][1]["content"] == [thinking, text(words)]
+
+
 def test_a_turn_that_was_paused_after_a_compaction_is_resumed_as_it_is_C10() -> None:
     summary = {"type": "compaction", "content": "What was said so far."}
     transcript = finished(reply(summary, stop_reason="compaction"))

@@ -355,10 +355,12 @@ class MessagesStreamDecoder:
         if not isinstance(delta, dict) or not isinstance(kind := delta.get("type"), str):
             return
         block = self._find_block(event)
-        if block is None and kind == "input_json_delta":
-            # Of no open block: a gateway's wrong index, and then of the call that is open (S2).
-            block = self._blocks[-1] if self._blocks else None
-            if block is None or block.closed or "input" not in block.start:
+        if kind == "input_json_delta" and (block is None or block.is_words):
+            # Of no open call: a gateway's wrong index, and then of the last block, where that is an
+            # open call (S2). Else the event that names the call is lost (C8), or this one is late.
+            last = self._blocks[-1] if self._blocks else None
+            block = last if last is not None and last.takes_input and not last.closed else None
+            if block is None and self._is_late(event.get("index"), delta):
                 return
         if block is None:
             beginning = BEGINNINGS.get(kind)
@@ -369,6 +371,15 @@ class MessagesStreamDecoder:
         else:
             kind = known_delta(kind, delta)
         self._report(block, block.add(kind, delta), deltas)
+
+    def _is_late(self, index: Any, delta: Mapping[str, Any]) -> bool:
+        """Whether arguments are of a call that is closed: one of their index, or the last block if
+        it has got none. The first piece of another call is empty.
+        """
+        last = self._blocks[-1] if self._blocks else None
+        if last is not None and last.takes_input and not last.json and delta.get("partial_json"):
+            return True
+        return any(block.index == index and not block.is_words for block in self._blocks)
 
     def _report(self, block: StreamedBlock, piece: Any, deltas: list[Delta]) -> None:
         """Say what arrived, where it is anything to read."""

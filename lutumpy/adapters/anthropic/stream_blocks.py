@@ -28,6 +28,7 @@ _SEALED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 BEGINNINGS: Mapping[str, dict[str, Any]] = {
     "text_delta": {"type": "text", "text": ""},
     "thinking_delta": {"type": "thinking", "thinking": "", "signature": ""},
+    "input_json_delta": {"type": "tool_use", "id": "", "name": "", "input": {}},
 }
 
 # The field that tells what a delta of no known kind is.
@@ -95,6 +96,16 @@ class StreamedBlock:
         """Whether it is of a kind of which is known whether it is a call for the client."""
         return self.kind in BLOCK_TYPES
 
+    @property
+    def is_words(self) -> bool:
+        """Whether it is what the model says or thinks, which never has arguments."""
+        return self.kind in ("text", "thinking", "redacted_thinking")
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether it began as a block with arguments."""
+        return "input" in self.start
+
     def add(self, kind: str, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""
         if kind == "input_json_delta":
@@ -118,11 +129,7 @@ class StreamedBlock:
         return piece if key == self.kind else ""
 
     def _add_input(self, piece: Any) -> str:
-        if (
-            not isinstance(piece, str)
-            or not piece
-            or self.kind in ("text", "thinking", "redacted_thinking")
-        ):
+        if not isinstance(piece, str) or not piece or self.is_words:
             return ""
         self.json.append(piece)
         return piece if self.call >= 0 else ""

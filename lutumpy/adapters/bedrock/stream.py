@@ -5,8 +5,9 @@ the end the turn that the API would have given unstreamed.
 # What is hard here
 # -----------------
 # Only calls, results and images have an event that begins them; texts and reasoning begin with
-# their first delta. A block isn't understood here: as soon as it is closed it goes to the reader of
-# whole answers, in the order in which the blocks began.
+# their first delta. Arguments of a call that nothing began are a call without a name: an issue, and
+# not an answer that says less than the model did. A block isn't understood here: as soon as it is
+# closed it goes to the reader of whole answers, in the order in which the blocks began.
 #
 #   message: none -----> started ---------> stopped --------> finished
 #            no event    messageStart, or   messageStop       finish(); usage comes behind the
@@ -44,13 +45,25 @@ __all__ = ["ConverseStreamDecoder"]
 class ConverseStreamDecoder(ShortWayDecoder):
     """A `StreamDecoder` for the events of ConverseStream."""
 
-    __slots__ = ("_answer", "_blocks", "_calls", "_done", "_open", "_read", "_reader", "_turn")
+    __slots__ = (
+        "_answer",
+        "_blocks",
+        "_called",
+        "_calls",
+        "_done",
+        "_open",
+        "_read",
+        "_reader",
+        "_turn",
+    )
 
     def __init__(self) -> None:
         # Everything of the answer but its content; `None` before anything has come.
         self._answer: dict[str, Any] | None = None
         self._blocks: list[StreamedBlock] = []
         self._open: dict[int, StreamedBlock] = {}
+        # The indexes of calls that have begun.
+        self._called: set[int] = set()
         self._reader = BlockReader()
         # How many blocks the reader has got, how many calls began, and how many of them are done.
         self._read = self._calls = self._done = 0
@@ -190,6 +203,8 @@ class ConverseStreamDecoder(ShortWayDecoder):
         block = StreamedBlock(kind, start)
         self._blocks.append(block)
         self._open[index] = block
+        if kind == "toolUse":
+            self._called.add(index)
         if block.is_client_call:
             self._read_closed(deltas)
             if not self._may_shift_calls():
@@ -221,14 +236,15 @@ class ConverseStreamDecoder(ShortWayDecoder):
         index = _index(event)
         block = self._open.get(index)
         kind = kind_of_delta(delta)
-        if block is None and kind == "toolUse":
-            # Of no open block: a gateway's wrong index, and then of the call that is open (S2).
-            # A call's arguments without the event that names it say nothing.
-            block = self._blocks[-1] if self._blocks else None
-            if block is None or block.closed or block.kind != kind:
+        if kind == "toolUse" and (block is None or block.kind in ("text", REASONING)):
+            # Of no open call: a gateway's wrong index, and then of the last block, where that is an
+            # open call (S2). Else the event that names the call is lost (C8), or this one is late.
+            last = self._blocks[-1] if self._blocks else None
+            block = last if last is not None and last.kind == kind and not last.closed else None
+            if block is None and index in self._called:
                 return
         if block is None or (block.kind != kind and kind in ("text", REASONING)):
-            if kind not in ("text", REASONING):
+            if kind not in ("text", REASONING, "toolUse"):
                 return
             block = self._open_block(index, kind, {}, deltas)
         piece = block.add(delta)

@@ -552,6 +552,35 @@ def test_arguments_under_a_wrong_index_are_those_of_the_open_call_S2(
     assert turn.calls == (call("a", "{}", 0),)
 
 
+@pytest.mark.parametrize("before", ["nothing", "a call", "a call without arguments", "open text"])
+@pytest.mark.parametrize("pieces", [("", '{"q"', ":1}"), ("",)])
+def test_arguments_of_a_call_that_nothing_began_are_a_call_without_a_name_C8(
+    before: str, pieces: tuple[str, ...]
+) -> None:
+    """They were dropped, and the answer was finished or said less than the model did."""
+    events: list[Any] = [started()]
+    if before == "open text":
+        events.append(block_start(0, type="text", text="Hi"))
+    elif before != "nothing":
+        arguments = [piece(0, '{"q":2}')] if before == "a call" else []
+        events += [call_start(0, "a"), *arguments, block_stop(0)]
+    index = 0 if before == "open text" else 1
+    events += [*[piece(index, part) for part in pieces], block_stop(index), stopped(), END]
+    turn, deltas = run(events)
+    lost = turn.calls[-1]
+    assert (lost.id, lost.name, lost.arguments) == ("", "", "".join(pieces) or "{}")
+    assert [each.id for each in turn.calls[:-1]] == (["a"] if before[:1] == "a" else [])
+    check_deltas(turn, deltas)
+
+
+def test_a_block_of_no_known_kind_has_its_own_arguments_C8() -> None:
+    """Also where it began without any."""
+    begun = block_start(0, type="strange_use", id="a", name="look")
+    turn, _ = run([started(), begun, piece(0, '{"q"'), piece(0, ":1}"), stopped(), END])
+    (found,) = turn.calls
+    assert (found.id, found.name, found.arguments) == ("a", "look", '{"q":1}')
+
+
 def test_interleaved_blocks() -> None:
     events = [
         started(),

@@ -354,6 +354,30 @@ def test_arguments_under_a_wrong_index_are_those_of_the_open_call_S2(
     assert pieces == [(0, ""), (0, '{"n"'), (0, ":1}"), (1, ""), (1, '{"n":2}')]
 
 
+@pytest.mark.parametrize("before", ["nothing", "a call", "open text"])
+def test_arguments_of_a_call_that_nothing_began_are_a_call_without_a_name_C8(before: str) -> None:
+    """They were dropped, and the answer was finished or said less than the model did."""
+    events = {
+        "nothing": [],
+        "a call": [start(0, toolUse=CALL), delta(0, toolUse={"input": '{"n":1}'}), stop(0)],
+        "open text": [delta(0, text="Hi")],
+    }[before]
+    index = 1 if before == "a call" else 0
+    turn, deltas = streamed(
+        *events,
+        delta(index, toolUse={"input": '{"n"'}),
+        delta(index, toolUse={"input": ":2}"}),
+        stop(index),
+        # Behind the end of its block a call takes nothing more.
+        delta(index, toolUse={"input": "}"}),
+        *end("tool_use"),
+    )
+    lost = turn.calls[-1]
+    assert (lost.id, lost.name, lost.arguments) == ("", "", '{"n":2}')
+    assert len(turn.calls) == (2 if before == "a call" else 1)
+    assert [each.call for each in deltas if isinstance(each, CallDone)] == [*turn.calls]
+
+
 def test_the_last_call_of_an_answer_that_was_cut_is_never_done() -> None:
     """Rule S4."""
     events = [start(0, toolUse=CALL), delta(0, toolUse={"input": '{"n":1}'}), stop(0)]

@@ -441,6 +441,37 @@ def test_the_last_call_of_a_cut_answer_is_never_done(finish: str) -> None:
     assert [d.index for d in run(stream)[1] if type(d) is CallDone] == [0]
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        call(0, None, None, " "),
+        call(0, "a", "f", '{"x":2}'),
+        call(1, None, None, "}"),
+        call(None, None, None, "}"),
+        call(1, "b", None, "}", type="custom"),
+        chunk({}, "length"),
+        chunk({"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]}, "tool_calls"),
+    ],
+)
+def test_a_call_that_was_told_as_done_is_changed_by_nothing(late: Any) -> None:
+    """It may run already; the committed turn had other arguments, or called it truncated."""
+    turn, told = run([call(0, "a", "f", '{"x":1}'), call(1, "b", "g", "{}"), DONE, late])
+    done = [d.call for d in told if type(d) is CallDone]
+    assert [(c.name, c.arguments) for c in done] == [("f", '{"x":1}'), ("g", "{}")]
+    assert (turn.calls, turn.cut) == (tuple(done), False)
+    decoder = ChatStreamDecoder()
+    for event in (call(0, "a", "f", "{}"), DONE):
+        decoder.feed(event)
+    assert decoder.feed_arguments(call(0, None, None, "}")) is None
+
+
+def test_a_call_of_the_older_form_is_told_once_and_changed_by_nothing() -> None:
+    begun = chunk({"function_call": {"name": "f", "arguments": "{}"}}, "function_call")
+    turn, told = run([begun, chunk({"function_call": {"arguments": "}"}}, "function_call")])
+    assert [d.call for d in told if type(d) is CallDone] == list(turn.calls)
+    assert [c.arguments for c in turn.calls] == ["{}"]
+
+
 def test_custom_calls_stream_their_input() -> None:
     def custom(**body: Any) -> dict[str, Any]:
         return chunk({"tool_calls": [{"index": 0, "id": "a", "type": "custom", "custom": body}]})

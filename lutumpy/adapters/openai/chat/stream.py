@@ -13,7 +13,8 @@
 #   waiting    | nothing                                | `choices` or `usage`: `Started`
 #   receiving  | a part of the message                  | `finish_reason`, or a last count
 #   counted    | the tokens, and no `finish_reason`     | any delta: back to receiving
-#   finished   | why the model stopped: calls are done  | nothing; late chunks are still merged
+#   finished   | why the model stopped: calls are done  | nothing; late chunks are still merged,
+#              |                                        | but for what belongs to calls
 #
 # `finish()` gives the turn when counted or finished, and raises before. "Counted" is there for
 # hosts that never say why the model stopped: a count of the reply's tokens, with nothing in it or
@@ -240,12 +241,17 @@ class ChatStreamDecoder(ShortWayDecoder):
             self._counts_along = _has_content(delta)
         self._counted = counts and not self._counts_along
         if (finish := text(choice.get("finish_reason"))) is not None:
-            self._finish = finish
-            refused = any(self._message.text_deltas("refusal"))
-            _, is_cut = chat_finish(finish, refused=refused)
-            self._calls.finish(is_cut, out)
-            if self._function_call is not None or self._may_hold_calls():
-                self._report_other_calls(is_cut, out)
+            self._take_finish(finish, out)
+
+    def _take_finish(self, finish: str, out: list[Delta]) -> None:
+        refused = any(self._message.text_deltas("refusal"))
+        _, is_cut = chat_finish(finish, refused=refused)
+        if is_cut and self._calls.all_done:
+            return  # because of an earlier reason they were told as complete
+        is_first, self._finish = self._finish is None, finish
+        self._calls.finish(is_cut, out)
+        if is_first and (self._function_call is not None or self._may_hold_calls()):
+            self._report_other_calls(is_cut, out)
 
     def _take_delta(self, delta: Mapping[str, Any], out: list[Delta]) -> None:
         # The readable reasoning in this delta, by the field that it is in.
@@ -260,7 +266,8 @@ class ChatStreamDecoder(ShortWayDecoder):
             elif name in _STREAM_ONLY:
                 continue
             elif name == "function_call":
-                if value and isinstance(value, dict):
+                # Behind the end it was told as complete, as the others were.
+                if value and isinstance(value, dict) and self._finish is None:
                     self._merge_function_call(value)
             elif name == "audio":
                 self._merge_audio(value, out)

@@ -17,7 +17,8 @@
 # name are new, or when it begins another object after the call's arguments were a whole one.
 #
 # A call is complete when the model stops, or when the next one begins and nothing can follow its
-# arguments. The last call of a reply that was cut is never complete (rule C2a).
+# arguments. The last call of a reply that was cut is never complete (rule C2a). One that is
+# complete was told, and may run already: what still comes for it is dropped.
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class _Call:
         self.fields = MergedObject(_NOTHING_GROWS)
         self.bodies: dict[str, MergedObject] = {}
         self.done = False
-        # The list that the deltas of a function's arguments are in, once there are any.
+        # The list that the deltas of a function's arguments are in, once there are any, and until
+        # the call is done.
         self.arguments: list[str] | None = None
 
     def has_whole_arguments(self) -> bool:
@@ -106,6 +108,11 @@ class StreamedCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
+    @property
+    def all_done(self) -> bool:
+        """Whether there are calls, and each is complete."""
+        return bool(self._calls) and all(call.done for call in self._calls)
+
     def add(self, delta: Any, out: list[Delta]) -> None:
         """Take one entry of `tool_calls` in a message's delta."""
         if not isinstance(delta, dict):
@@ -126,6 +133,8 @@ class StreamedCalls:
                 return
             call = self._begin(index, out)
         self._current = call
+        if call.done:
+            return
         if call_id is not None and call.id is None:
             call.id = call_id
             self._by_id[call_id] = call
@@ -175,7 +184,7 @@ class StreamedCalls:
 
     def _complete(self, call: _Call, out: list[Delta]) -> None:
         if not call.done:
-            call.done = True
+            call.done, call.arguments = True, None
             block = call.block()
             if block.kind not in _BODIES and block.arguments:
                 # Where a call of another kind says what it is to do is known when it is whole.

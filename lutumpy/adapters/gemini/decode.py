@@ -4,7 +4,7 @@ nothing raises.
 `native` holds the content as it came, so that it can go back unchanged (rule R1): a signature is
 valid only on the very part that it came with. What the API would refuse on the way back is taken
 out or brought into shape here, once: parts without data, nulls that stand for "absent", arguments
-that are no object.
+that are no object, fields of another type.
 """
 
 # What is hard here
@@ -96,6 +96,19 @@ _OF_PIECES = frozenset(("args", *spellings(("partialArgs", "willContinue"))))
 
 _OWN_KINDS = "executableCode codeExecutionResult toolCall toolResponse inlineData fileData".split()
 """Parts that only this API understands."""
+_PART_TYPES: Mapping[str, type] = {
+    "thought": bool,
+    **dict.fromkeys(spellings(("thoughtSignature",)), str),
+}
+"""The fields beside what a part holds. Of another type, the API refuses the request for good."""
+_OWN_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(
+        spellings("code data displayName fileUri id mimeType output toolType".split()), (str, bytes)
+    ),
+    **dict.fromkeys(("args", "response"), (dict,)),
+    **dict.fromkeys(("language", "outcome"), (str, int)),
+}
+"""The same of fields in parts of its own."""
 
 _ANSWER_KEYS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 """What is read of an answer; what else it has is kept beside the turn."""
@@ -256,6 +269,9 @@ class PartReader:
 
     def _take(self, part: dict[str, Any]) -> bool:
         """Read a part; `False` if it can't go back."""
+        for name, kind in _PART_TYPES.items():
+            if name in part and not isinstance(part[name], (kind, bytes)):
+                part = {key: value for key, value in part.items() if key != name}
         text = part.get("text")
         call = field(part, "functionCall")
         if isinstance(call, dict):
@@ -277,11 +293,11 @@ class PartReader:
             self.blocks.append(ReasoningBlock("", signed=True))
             self.native.append(part)
         else:
-            kind = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
-            if kind is None:
+            own = next((name for name in _OWN_KINDS if isinstance(field(part, name), dict)), None)
+            if own is None:
                 return self._take_unknown(part)
-            self.blocks.append(OpaqueBlock(kind))
-            self.native.append(part)
+            self.blocks.append(OpaqueBlock(own))
+            self.native.append(_fit_own_part(part, key_of(part, own)))
         return True
 
     def _take_unknown(self, part: dict[str, Any]) -> bool:
@@ -398,6 +414,17 @@ class PartReader:
         if self.dropped:
             residue["parts"] = self.dropped
         return encode(residue) if residue else b""
+
+
+def _fit_own_part(part: dict[str, Any], key: str) -> dict[str, Any]:
+    """A part of the API's own, without fields whose type it refuses."""
+    inner = part[key]
+    kept = {
+        name: value
+        for name, value in inner.items()
+        if isinstance(value, _OWN_TYPES.get(name, object))
+    }
+    return part if kept == inner else {**part, key: kept}
 
 
 def _rest_of(value: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:

@@ -123,6 +123,26 @@ def test_what_no_request_takes_is_left_out_and_kept_beside() -> None:
     assert set(json.loads(turn.residue)["parts"]) == {"2", "3"}
 
 
+@pytest.mark.parametrize("odd", [5, [], {}, ["a"], {"a": 1}])
+def test_a_field_of_another_type_does_not_go_back_K5(odd: Any) -> None:
+    """The API refuses it, and so every later request."""
+    code = {"executableCode": {"code": "1", "language": [], "id": odd}, "thoughtSignature": odd}
+    turn = Gemini.response(
+        response(
+            {"text": "Hm", "thought": odd, "thoughtSignature": odd},
+            {**call(), "thought_signature": odd},
+            {**code, "more": odd},
+            {"toolResponse": {"id": "t", "toolType": "NEW", "response": 5}},
+        )
+    )
+    assert native(turn) == [
+        {"text": "Hm"},
+        call(),
+        {"executableCode": {"code": "1"}, "more": odd},
+        {"toolResponse": {"id": "t", "toolType": "NEW"}},
+    ]
+
+
 def test_numbers_that_are_none_are_never_run() -> None:
     """Rules C2b and R3."""
     turn = Gemini.response(response(call(args={"n": float("nan")})))

@@ -436,6 +436,35 @@ def test_reasoning_without_content_or_summary_is_made_sendable() -> None:
     }
 
 
+@pytest.mark.parametrize("odd", [5, [5], {"a": 1}, True])
+def test_fields_of_another_type_do_not_go_back_K5(odd: Any) -> None:
+    """OpenAI refuses them, and so every later request. What nobody knows goes back as it came."""
+    said = message("Hi")
+    url = {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}
+    said["content"][0]["annotations"] = [url, odd, {}]
+    later = message("So", item_id="msg_2")
+    later["content"][0]["annotations"] = odd
+    thought = {**reasoning(), "encrypted_content": odd, "status": odd, "content": odd}
+    thought["summary"] = [{"type": "summary_text", "text": "Hm"}, {"type": "summary_text"}, odd]
+    sent = native(
+        decode(
+            thought,
+            {**said, "status": odd, "phase": odd},
+            {**later, "more": odd},
+            {**call(), "namespace": odd, "status": odd},
+        )
+    )
+    assert sent[0]["summary"] == [{"type": "summary_text", "text": "Hm"}]
+    assert [name for name in ("encrypted_content", "status") if name in sent[0]] == []
+    assert sent[0].get("content", []) == []
+    assert sent[1]["content"][0]["annotations"] == [url]
+    assert sent[2]["content"][0]["annotations"] == []
+    assert sent[2]["more"] == odd
+    assert [
+        name for item in sent for name in ("status", "phase", "namespace") if item.get(name) == odd
+    ] == []
+
+
 def test_ids_that_openai_refuses_are_dropped() -> None:
     def ids(*items: Any) -> list[Any]:
         return [item.get("id") for item in native(decode(*items))]

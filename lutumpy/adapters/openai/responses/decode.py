@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
@@ -73,6 +73,9 @@ _INCOMPLETE: Mapping[Any, FinishReason] = {
 }
 # Fields that OpenAI refuses as `null` in an input, though its replies have them so.
 _DROPPED_IF_NULL = ("caller", "id", "namespace", "phase", "status")
+# Items that the model writes, and their fields that OpenAI refuses unless they are texts.
+_PLAIN = ("message", "reasoning", *CALLS)
+_TEXT_FIELDS = ("encrypted_content", "id", "namespace", "phase", "status")
 _TOKENS = token_names("input", "output")
 
 
@@ -222,6 +225,10 @@ class OutputReading:
             if item is not None:
                 self.residue.append(item)
             return
+        if item.get("type") in _PLAIN:
+            for name in _TEXT_FIELDS:
+                if name in item and not isinstance(item[name], str) and item[name] is not None:
+                    item = {key: value for key, value in item.items() if key != name}
         kept = self._keep_item(item)
         if kept is None:
             self._broken = self._drop_reasoning() or self._broken
@@ -368,10 +375,10 @@ class OutputReading:
             self.residue.append(part)
             return None
         if "logprobs" in part or "parsed" in part:
-            return {
+            part = {
                 name: value for name, value in part.items() if name not in ("logprobs", "parsed")
             }
-        return part
+        return _with_entries(part, "annotations", _is_typed) if "annotations" in part else part
 
     def _keep_reasoning(self, item: dict[str, Any]) -> dict[str, Any]:
         readable = _join_texts(item.get("summary"), "\n\n") or _join_texts(item.get("content"), "")
@@ -379,9 +386,8 @@ class OutputReading:
         # OpenAI refuses an empty `content` and wants a `summary`, even an empty one.
         if "content" in item and not item["content"]:
             item = {name: value for name, value in item.items() if name != "content"}
-        if item.get("summary") is None:
-            item = {**item, "summary": []}
-        return item
+        item = _with_entries(item, "summary", _is_text_part)
+        return _with_entries(item, "content", _is_text_part) if "content" in item else item
 
     def _drop_reasoning(self) -> bool:
         """Drop the reasoning at the end of the items, as the item that it led to is not sent.
@@ -424,6 +430,28 @@ def wanted_of(item: Mapping[str, Any], kind: str) -> Any:
         return wanted
     actions = wanted if isinstance(wanted, list) else [wanted] if wanted is not None else []
     return {"actions": actions, **({"pending_safety_checks": checks} if checks else {})}
+
+
+def _with_entries(
+    value: dict[str, Any], name: str, is_entry: Callable[[Any], bool]
+) -> dict[str, Any]:
+    """The same with a list under a name, and nothing in it but such entries."""
+    found = value.get(name)
+    entries = found if isinstance(found, list) else []
+    kept = [entry for entry in entries if is_entry(entry)]
+    return value if kept == found else {**value, name: kept}
+
+
+def _is_typed(entry: Any) -> bool:
+    return isinstance(mapping(entry).get("type"), str)
+
+
+def _is_text_part(part: Any) -> bool:
+    """Whether a part of reasoning has the text that its type says it has."""
+    kind = mapping(part).get("type")
+    if kind in ("summary_text", "reasoning_text"):
+        return isinstance(part.get("text"), str)
+    return isinstance(kind, str)
 
 
 def _join_texts(parts: Any, between: str) -> str:

@@ -385,6 +385,25 @@ def test_of_many_makers_one_opens_nothing_of_another_OR3(
     assert told(session) == [(0, "reasoning_details"), (0, "thinking_blocks")]
 
 
+def test_what_is_sealed_in_a_part_goes_to_no_other_model_OR3(
+    server: WireServer, models: Models
+) -> None:
+    summary = [{"type": "summary_text", "text": "Hm.", "signature": "sealed"}]
+    thought, said = {"type": "reasoning", "summary": summary}, {"type": "text", "text": "Yes."}
+    session = Session()
+    session.push_user("Go.")
+    for content in ([thought, said], [thought]):
+        answer = {"choices": [{"message": {"role": "assistant", "content": content}}], "model": "a"}
+        server.play(answer)
+        ask(session, models.at(CHAT, "databricks", "a"))
+    ask(session, models.at(CHAT, "databricks", "a"))
+    sent = server.requests[-1].body["messages"]
+    assert [sent[1]["content"], sent[3]["content"]] == [[thought, said], [thought]]
+    ask(session, models.at(CHAT, "databricks", "c"))
+    sent = server.requests[-1].body["messages"]
+    assert [sent[1]["content"], sent[3]["content"]] == [[said], ""]
+
+
 # ------------------------------------------------------------------ hosts that aren't known
 
 

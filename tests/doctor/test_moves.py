@@ -131,6 +131,20 @@ def test_what_another_host_said_is_found_where_its_origin_is_told_OR2() -> None:
     assert found(CHAT, history, origin=by(CHAT, "xai", "other"), model="m") != []
 
 
+def test_what_is_sealed_in_a_part_is_found_and_left_out_OR3() -> None:
+    summary = [{"type": "summary_text", "text": "Hm.", "signature": "sealed"}]
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "sealed"}
+    parts = [{"type": "reasoning", "summary": summary}, {"type": "text", "text": "Yes."}, thinking]
+    history = [*thought(content=parts)[:2], {"role": "user", "content": "On."}]
+    options: Json = {"host": "databricks", "origin": by(CHAT, "databricks", "a")}
+    assert found(CHAT, history, model="a", **options) == []
+    assert found(CHAT, history, model="c", **options) == [
+        ("sealed", "some", (1, "content", 0)),
+        ("sealed", "some", (1, "content", 2)),
+    ]
+    assert mended(CHAT, history, model="c", **options)[1]["content"] == [parts[1]]
+
+
 def test_of_many_makers_one_opens_nothing_of_another_OR3() -> None:
     sealed = {"type": "reasoning.text", "text": "Hm.", "signature": "sealed"}
     details = [sealed, {"type": "reasoning.encrypted", "data": "sealed"}]

@@ -9,7 +9,12 @@ from lutumpy.adapters.openai.history_encoder import arguments_object
 from lutumpy.adapters.openai.reply_fields import filled
 from lutumpy.core.items import AssistantTurn, ReasoningBlock
 from lutumpy.rules.host_facts import HostFacts
-from lutumpy.rules.openai.chat.host_fields import CALL_KEYS, MESSAGE_KEYS, PART_TYPES
+from lutumpy.rules.openai.chat.host_fields import (
+    CALL_KEYS,
+    MESSAGE_KEYS,
+    PART_TYPES,
+    seal_of_part,
+)
 
 __all__ = [
     "REASONING_FIELDS",
@@ -117,6 +122,12 @@ def without_sealed(message: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
     """
     left = {key: message[key] for key in _SEALED if filled(message.get(key))}
     kept = {key: value for key, value in message.items() if key not in _SEALED}
+    content = kept.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if seal_of_part(part) is None]
+        if len(parts) < len(content):
+            left["content"] = content
+            kept["content"] = parts or (None if kept.get("tool_calls") else "")
     calls = kept.get("tool_calls")
     if isinstance(calls, list):
         fitted: list[Any] = []

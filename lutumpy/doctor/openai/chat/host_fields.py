@@ -64,10 +64,13 @@ def add_host_reasoning(editor: Editor, problem: Problem) -> None:
 def drop_sealed(editor: Editor, problem: Problem) -> None:
     """What another model has sealed."""
     path = problem.path
+    reason = "Only the model that sealed this can open it; it is left out."
+    if path[1:2] == ("content",):
+        drop_entry(editor, path, problem, "drop_reasoning", reason)
+        return
     # The seal is in the field that is left out as a whole.
     length = 4 if path[1:2] == ("tool_calls",) else 2
     holder: Any = editor.get(path[: length - 1])
     if path[length - 1] in holder:  # it may hold several seals
         editor.remove_key(path[:length])
-        reason = "Only the model that sealed this can open it; it is left out."
         editor.done("drop_reasoning", problem, reason)

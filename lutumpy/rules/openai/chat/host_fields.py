@@ -22,6 +22,7 @@ __all__ = [
     "check_host_parameters",
     "check_move",
     "find_sealed",
+    "seal_of_part",
 ]
 
 MESSAGE_KEYS = frozenset({"role", "content", "refusal", "name", "tool_calls", "function_call"})
@@ -219,10 +220,22 @@ def find_sealed(messages: Sequence[Any]) -> Iterator[tuple[str, str]]:
                     if seal := text(entry.get(key)):
                         yield f"messages[{index}].{field}[{number}].{key}", seal
         where = f"messages[{index}]"
+        for number, part in enumerate(items(message.get("content"))):
+            if seal := seal_of_part(part):
+                yield f"{where}.content[{number}]", seal
         yield from _find_signatures(where, message)
         for number, call in enumerate(items(message.get("tool_calls"))):
             if is_object(call):
                 yield from _find_signatures(f"{where}.tool_calls[{number}]", call)
+
+
+def seal_of_part(part: Any) -> str | None:
+    """The seal of a part of a content that holds reasoning, as Databricks' models sign them."""
+    if not is_object(part) or part.get("type") not in ("reasoning", "thinking"):
+        return None
+    entries = [part, *items(part.get("summary")), *items(part.get("thinking"))]
+    seals = (text(entry.get("signature")) for entry in entries if is_object(entry))
+    return next(filter(None, seals), None)
 
 
 def _find_signatures(where: str, holder: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -154,6 +154,28 @@ async def test_a_stream_that_is_read_outside_of_its_block_says_so_S1() -> None:
     assert list(session.transcript) == list(asked().transcript)
 
 
+@pytest.mark.parametrize("tools", [None, Tools])
+async def test_a_stream_is_one_request_and_entered_once_U1(tools: Any) -> None:
+    """A second request was counted by nobody, and read into what the first one had given."""
+    session = asked()
+    llm = ScriptedModel([Reply("Hello"), Reply("Hello"), Failure(500, "no"), Reply("Hi")])
+    turn = session.text_turn(llm, tools=tools)
+    waiting, plain, failed = turn.stream(), turn.stream_sync(), turn.stream_sync()
+    async with waiting:
+        await waiting.__anext__()
+        with pytest.raises(RoundClosedError, match="entered before"):
+            await waiting.__aenter__()
+    with plain:
+        next(plain)
+    with pytest.raises(AdapterError):
+        failed.__enter__()
+    for again in (plain, failed):
+        with pytest.raises(RoundClosedError, match="entered before"):
+            again.__enter__()
+    assert len(llm.requests) == 3
+    assert turn.collect_sync() is not None
+
+
 @every_api
 @pytest.mark.parametrize("kind", ["failure", "end"])
 async def test_an_error_in_the_middle_has_what_arrived_and_changes_nothing_S3(

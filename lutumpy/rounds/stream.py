@@ -6,6 +6,9 @@
 #    |                +--AdapterError------> failed: nothing is committed
 #    +--enter raises-----------------------> failed
 #
+# It is entered once: what it reads with holds the answer, and another request would be counted by
+# nobody.
+#
 # In each of these ends the cost of the request is counted once: by the outcome, or by
 # `UnfinishedRequest`. The async and the sync stream share everything but the waiting:
 # `_RunningStream` holds the events and what waits to be fed, and each twin fetches the next batch
@@ -34,6 +37,7 @@ R = TypeVar("R")
 
 _UNSET: Any = object()
 _NOT_OPEN = "the stream is read inside its `with` block"
+_ENTERED = "the stream was entered before and is one request; make another one with `stream()`"
 
 FinishReading = Callable[[Reader[Any, Any], "str | None"], tuple[AssistantTurn, Any]]
 MakeReader = Callable[[StreamDecoder], Reader[Any, Any]]
@@ -144,7 +148,8 @@ class _RunningStream(Generic[C, R]):
 
 
 class TurnStream(_RunningStream[C, R]):
-    """A streamed turn: enter it, iterate over its events, then take the `outcome`.
+    """A streamed turn: enter it, iterate over its events, then take the `outcome`. It is entered
+    once; to enter it again raises `RoundClosedError`, and sends nothing.
 
     If the block is left early, the request is cancelled and nothing is committed. An error in the
     middle (`AdapterError`, with what had arrived in `.partial`) commits nothing either. The session
@@ -164,6 +169,8 @@ class TurnStream(_RunningStream[C, R]):
         self._source = source
 
     async def __aenter__(self) -> Self:
+        if self._reader is not None:
+            raise RoundClosedError(_ENTERED)
         self._reader = self._make_reader(self._source.decoder)
         try:
             self._chunks = await self._source.__aenter__()
@@ -249,6 +256,8 @@ class TurnStreamSync(_RunningStream[C, R]):
         self._source = source
 
     def __enter__(self) -> Self:
+        if self._reader is not None:
+            raise RoundClosedError(_ENTERED)
         self._reader = self._make_reader(self._source.decoder)
         try:
             self._chunks = self._source.__enter__()

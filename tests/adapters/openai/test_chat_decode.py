@@ -482,3 +482,15 @@ def test_whatever_was_decoded_can_be_sent_again(
         transcript.append_turn(turn, ToolResults(results))
     transcript.push_user("and now?")
     assert refused(OpenAIChat.request(transcript)) == []
+
+
+def test_of_several_choices_the_one_with_the_index_0_is_read_as_in_a_stream_S1() -> None:
+    def choice(index: int) -> dict[str, Any]:
+        message = {"role": "assistant", "content": str(index)}
+        return {"index": index, "message": message, "finish_reason": "stop"}
+
+    for listed in ([choice(0), choice(1)], [choice(1), choice(0)]):
+        decoder = OpenAIChat.stream_decoder()
+        decoder.feed({"choices": listed})
+        assert OpenAIChat.response({"choices": listed}).text == decoder.finish().text == "0"
+    assert OpenAIChat.response({"choices": [choice(1)]}).text == "1"

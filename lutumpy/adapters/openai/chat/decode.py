@@ -69,7 +69,7 @@ _TOKENS = token_names("prompt", "completion")
 def decode_chat(
     reply: Mapping[str, Any], request_id: str | None = None, *, is_history: bool = False
 ) -> AssistantTurn:
-    """The first choice of a reply.
+    """The first choice of a reply: the one with the index 0, wherever it is listed.
 
     Args:
         reply: The reply.
@@ -78,6 +78,9 @@ def decode_chat(
     """
     choices = reply.get("choices")
     choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    if isinstance(choices, list) and choice.get("index"):
+        firsts = [one for one in choices if isinstance(one, dict) and one.get("index") == 0]
+        choice = firsts[0] if firsts else choice
 
     kept: dict[str, Any] = {"role": "assistant"}
     residue: dict[str, Any] = {}

@@ -739,6 +739,18 @@ def test_all_input_tokens_are_the_same_for_every_provider_U1() -> None:
     assert OpenAIResponses.response(reply).usage.all_input_tokens == 150
 
 
+def test_output_tokens_have_the_reasoning_that_a_host_counts_beside_them_U1() -> None:
+    """xAI's figures, as its documentation has them: 32 + 9 + 94 = 135."""
+    counted = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135}
+    found = chat_usage(**counted, completion_tokens_details={"reasoning_tokens": 94})
+    assert (found.output_tokens, found.reasoning_tokens, found.total_tokens) == (103, 94, 135)
+    # Included, as OpenAI counts: also in a total that has something else beyond.
+    for total in (41, 60):
+        counted = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total}
+        found = chat_usage(**counted, completion_tokens_details={"reasoning_tokens": 8})
+        assert (found.output_tokens, found.reasoning_tokens) == (9, 8)
+
+
 def test_sums_of_several_providers_stay_right_in_a_session_and_in_its_dump_U1() -> None:
     # Its total has reasoning that the output leaves out, as xAI's: no cached tokens are counted
     # beside its input.

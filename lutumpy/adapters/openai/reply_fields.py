@@ -125,6 +125,9 @@ def token_usage(usage: Any, names: TokenNames) -> Usage:
         cached = token_count(hits)
     if details := mapping(get(names.output_details)):
         reasoning = token_count(details.get("reasoning_tokens"))
+        if reasoning and total == input_tokens + output_tokens + reasoning:
+            # xAI counts reasoning beside the answer, and bills it as output.
+            output_tokens += reasoning
     # Both APIs include cached tokens in the input. A host that names more cached tokens than input
     # counts them beside the input, as its total shows.
     beside = 0 if cached + written <= input_tokens else None

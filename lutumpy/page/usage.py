@@ -110,7 +110,9 @@ def usage_of(value: Any) -> Usage | None:
         reasoning = output_details.get(
             "reasoning_tokens", output_details.get("thinking_tokens", reasoning)
         )
-    total = _read_count(data.get("total_tokens"))
+    total, thought = _read_count(data.get("total_tokens")), _read_count(reasoning)
+    if thought and total == input_ + output + thought:
+        output = output + thought  # xAI counts reasoning beside the answer
     if not total:
         total = input_ + output + beside
         # Whoever counts cache reads beside the input counts cache writes beside it too; elsewhere
@@ -118,7 +120,7 @@ def usage_of(value: Any) -> Usage | None:
         if "cache_read_input_tokens" in data:
             total += written
     cached = cached or beside or _read_count(data.get("cached_input_tokens"))
-    return Usage(input_, output, total, cached, written, _read_count(reasoning))
+    return Usage(input_, output, total, cached, written, thought)
 
 
 def _read_count(value: Any) -> int:

@@ -133,6 +133,13 @@ def test_tokens_are_counted_under_the_names_of_the_api() -> None:
     assert usage_of(counts) == Usage(14, 7, 21, 4, 0, 2)
     assert usage_of({"promptTokenCount": "many"}) == Usage(0, 0, 0, 0, 0, 0)
     assert usage_of({"input_tokens": 3}) == Usage(3, 0, 3, 0, 0, 0)
+    beside = {
+        "prompt_tokens": 32,
+        "completion_tokens": 9,
+        "total_tokens": 135,
+        "completion_tokens_details": {"reasoning_tokens": 94},
+    }
+    assert usage_of(beside) == Usage(32, 103, 135, 0, 0, 94)
 
 
 def test_every_recorded_conversation_is_a_page() -> None:

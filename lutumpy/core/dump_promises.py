@@ -35,7 +35,8 @@ def dump_promise(promise: Promise) -> dict[str, Any]:
     """A promise as JSON values; what isn't known is left out."""
     dumped: dict[str, Any] = {"note": promise.note}
     if promise.handle is not None:
-        dumped["handle"] = promise.handle
+        # The copy is the dump's own.
+        dumped["handle"] = json_values.copied(promise.handle)
     if promise.since is not None:
         dumped["since"] = promise.since.isoformat()
     if promise.until is not None:

@@ -128,12 +128,13 @@ def _load_spec(data: Any) -> ToolSpec:
     provider = _expect(fields.get("provider", {}), dict, "provider")
     for api, settings in provider.items():
         _expect(settings, dict, f"provider.{api}")
+    # The copies are the transcript's own: whoever has the dump may change it.
     return ToolSpec(
         _expect(fields.get("name"), str, "the name of a tool"),
         _expect(fields.get("description"), str, "the description of a tool"),
-        _expect(fields.get("schema"), dict, "the schema of a tool"),
+        json_values.copied(_expect(fields.get("schema"), dict, "the schema of a tool")),
         None if strict is None else _expect(strict, bool, "strict"),
-        provider,
+        json_values.copied(provider),
         None if fields.get("text") is None else _load_text(fields["text"]),
         _expect(fields.get("late", False), bool, "late"),
     )
@@ -164,7 +165,7 @@ def _load_output(data: Any) -> OutputSpec:
     strict = fields.get("strict")
     return OutputSpec(
         _expect(fields.get("name"), str, "output.name"),
-        _expect(fields.get("schema"), dict, "output.schema"),
+        json_values.copied(_expect(fields.get("schema"), dict, "output.schema")),
         _expect(fields.get("description", ""), str, "output.description"),
         None if strict is None else _expect(strict, bool, "output.strict"),
     )

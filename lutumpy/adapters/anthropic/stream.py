@@ -62,7 +62,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
-from lutumpy.plain.json_values import encode_text
+from lutumpy.plain.json_values import copied, encode_text
 
 __all__ = ["MessagesStreamDecoder"]
 
@@ -255,7 +255,7 @@ class MessagesStreamDecoder:
         if not isinstance(message, dict) or self._message is not None:
             return
         # The stop reason comes at the end; what is here is null, or a host's mistake.
-        self._message = {**message, "stop_reason": None}
+        self._message = {**copied(message), "stop_reason": None}
         self._take_usage(message.get("usage"))
         model, response_id = message.get("model"), message.get("id")
         deltas.append(
@@ -275,6 +275,7 @@ class MessagesStreamDecoder:
         delta = event.get("delta")
         news = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
         news.update(delta if isinstance(delta, dict) else {})
+        news = copied(news)
         if stopped := self._stop_reason:
             # Calls may have been reported as done because of the first one.
             news.pop("stop_reason", None)
@@ -299,7 +300,8 @@ class MessagesStreamDecoder:
     def _take_usage(self, usage: Any) -> None:
         """Take token counts: each is the total so far, and a null changes nothing."""
         if isinstance(usage, dict):
-            self._usage.update({key: value for key, value in usage.items() if value is not None})
+            counts = {key: value for key, value in usage.items() if value is not None}
+            self._usage.update(copied(counts))
 
     def _raise_error(self, event: Mapping[str, Any]) -> None:
         request_id = event.get("request_id")
@@ -325,7 +327,7 @@ class MessagesStreamDecoder:
         if (previous := self._find_block(event)) is not None:
             self._close_blocks([previous], deltas)
         index = event.get("index")
-        block = StreamedBlock(start, index if isinstance(index, int) else None)
+        block = StreamedBlock(copied(start), index if isinstance(index, int) else None)
         self._blocks.append(block)
         if block.index is not None:
             self._open[block.index] = block

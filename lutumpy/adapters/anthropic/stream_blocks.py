@@ -119,7 +119,7 @@ class StreamedBlock:
                 self.json.append(f" [{kind}, which is not understood]")
             return ""
         if kind == "citations_delta":
-            self._citations.append(delta.get("citation"))
+            self._citations.append(json_values.copied(delta.get("citation")))
             return ""
         key = "signature" if kind == "signature_delta" else self.kind
         piece = delta.get(key)
@@ -144,7 +144,7 @@ class StreamedBlock:
             if isinstance(value, str):
                 self._add_piece(key, value)
             elif value is not None or key not in self.start:
-                self._values[key] = value
+                self._values[key] = json_values.copied(value)
 
     def _add_piece(self, key: str, piece: str) -> None:
         pieces = self._pieces.get(key)

@@ -38,6 +38,7 @@ from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, Started, TextDelta
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import copied
 
 __all__ = ["ConverseStreamDecoder"]
 
@@ -180,7 +181,7 @@ class ConverseStreamDecoder(ShortWayDecoder):
         answer = self._answer = {} if self._answer is None else self._answer
         for key, value in event.items():
             if key != "p" and value is not None and not (key in once and key in answer):
-                answer[key] = value
+                answer[key] = copied(value)
 
     # --- blocks -----------------------------------------------------------------------------------
 
@@ -200,7 +201,7 @@ class ConverseStreamDecoder(ShortWayDecoder):
         previous = self._open.get(index)
         if previous is not None:
             self._close([previous], deltas)
-        block = StreamedBlock(kind, start)
+        block = StreamedBlock(kind, copied(start))
         self._blocks.append(block)
         self._open[index] = block
         if kind == "toolUse":

@@ -89,7 +89,7 @@ class StreamedBlock:
     def add(self, delta: Mapping[str, Any]) -> str:
         """Add a delta; returns the text in it that may be reported, or an empty one."""
         if (citation := delta.get("citation")) is not None:
-            self._citations.append(citation)
+            self._citations.append(json_values.copied(citation))
         value = delta.get(self.kind)
         if self.kind == "text":
             return self._keep(self._texts, value)
@@ -105,9 +105,9 @@ class StreamedBlock:
                 if isinstance(field_value, Mapping):
                     self._add_fields(field_value)
         elif isinstance(value, list):
-            self._listed += value
+            self._listed += json_values.copied(value)
         elif value is not None:
-            self._listed.append(value)
+            self._listed.append(json_values.copied(value))
         return ""
 
     def _add_fields(self, value: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ class StreamedBlock:
             if isinstance(field_value, str):
                 self._pieces.setdefault(key, []).append(field_value)
             elif field_value is not None:
-                self._listed.append({key: field_value})
+                self._listed.append({key: json_values.copied(field_value)})
 
     @staticmethod
     def _keep(pieces: list[str], piece: Any) -> str:

@@ -48,7 +48,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
-from lutumpy.plain.json_values import clean_text, hold_half
+from lutumpy.plain.json_values import clean_text, copied, hold_half
 from lutumpy.rules.gemini.fields import field, key_of
 
 __all__ = ["GeminiStreamDecoder"]
@@ -221,10 +221,10 @@ class GeminiStreamDecoder:
             before = self._answer.get(name)
             if isinstance(inner, dict) and isinstance(before, dict):
                 inner = {**before, **inner}
-            self._answer[name] = inner
+            self._answer[name] = copied(inner)
         for name, inner in first_candidate(value).items():
             if inner is not None and name != "content":
-                self._candidate[name] = inner
+                self._candidate[name] = copied(inner)
 
     def _response(self) -> dict[str, Any]:
         return {**self._answer, **({"candidates": [self._candidate]} if self._candidate else {})}
@@ -233,13 +233,14 @@ class GeminiStreamDecoder:
         if not isinstance(part, dict):
             return
         part = without_nulls(part)
-        call = field(part, "functionCall")
-        if isinstance(call, dict):
-            self._take_call(part, call, deltas)
-            return
         text = part.get("text")
         if isinstance(text, str) and _TEXT_KEYS.issuperset(part):
             self._take_text(part, text, deltas)
+            return
+        part = copied(part)
+        call = field(part, "functionCall")
+        if isinstance(call, dict):
+            self._take_call(part, call, deltas)
             return
         self._close_text(deltas)
         self._keep(part)

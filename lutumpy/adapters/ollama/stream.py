@@ -34,7 +34,7 @@ from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.streaming import CallDone, Delta, ReasoningDelta, Started, TextDelta
 from lutumpy.errors import AdapterError
-from lutumpy.plain.json_values import clean_text, hold_half
+from lutumpy.plain.json_values import clean_text, copied, hold_half
 
 __all__ = ["OllamaStreamDecoder"]
 
@@ -112,7 +112,7 @@ class OllamaStreamDecoder:
             deltas.append(Started(model if isinstance(model, str) else None))
         for name, inner in value.items():
             if inner is not None and name != "message":
-                self._answer[name] = inner
+                self._answer[name] = copied(inner)
         message = value.get("message")
         if isinstance(message, dict):
             self._take_message(message, deltas)
@@ -150,15 +150,16 @@ class OllamaStreamDecoder:
             if name in ("content", "thinking", "tool_calls"):
                 continue
             if isinstance(value, list) and isinstance(self._message.get(name), list):
-                self._message[name] = [*self._message[name], *value]
+                self._message[name] = [*self._message[name], *copied(value)]
             elif value is not None:
-                self._message[name] = value
+                self._message[name] = copied(value)
         thinking, content = text_of(message.get("thinking")), text_of(message.get("content"))
         if thinking and (shown := self._thinking.add(thinking)):
             deltas.append(ReasoningDelta(shown))
         if content and (shown := self._content.add(content)):
             deltas.append(TextDelta(shown))
         for entry in call_entries(message):
+            entry = copied(entry)
             self._call_entries.append(entry)
             self._reader.read_call(entry)
 

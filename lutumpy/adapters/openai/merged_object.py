@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutumpy.plain.json_values import copied
+
 __all__ = ["MergedObject", "join_text"]
 
 
@@ -31,7 +33,8 @@ class MergedObject:
 
     The fields named in `text_fields` grow: their deltas are joined. Of every other field the last
     value counts, but `null` and the empty text never replace something that was there: hosts send
-    them in later deltas for "nothing new".
+    them in later deltas for "nothing new". Objects and lists are copied: who feeds a stream may
+    change its events afterwards.
 
     Args:
         text_fields: The names of the fields that grow.
@@ -73,7 +76,7 @@ class MergedObject:
         elif value is None or value == "":
             self._fields.setdefault(name, value)
         else:
-            self._fields[name] = value
+            self._fields[name] = copied(value) if type(value) in (dict, list) else value
 
     def text_deltas(self, name: str) -> Sequence[str]:
         """The deltas of a growing field so far."""

@@ -49,6 +49,7 @@ from lutumpy.core.streaming import (
 )
 from lutumpy.core.usage import token_count
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import copied
 
 __all__ = ["ChatStreamDecoder"]
 
@@ -224,7 +225,7 @@ class ChatStreamDecoder(ShortWayDecoder):
             return False
         output_tokens = token_count(usage.get("completion_tokens"))
         if self._usage is None or output_tokens or token_count(usage.get("prompt_tokens")):
-            self._usage = usage
+            self._usage = copied(usage)
         return output_tokens > 0
 
     def _take_choice(
@@ -279,7 +280,7 @@ class ChatStreamDecoder(ShortWayDecoder):
                 elif name == "executed_tools":
                     self._merge_executed(value)
                 else:
-                    self._lists.setdefault(name, []).extend(value)
+                    self._lists.setdefault(name, []).extend(copied(value))
             else:
                 self._message.add_field(name, value)
                 if value and isinstance(value, str):
@@ -309,7 +310,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         readable: list[str] = []
         for detail in details:
             if not isinstance(detail, dict):
-                self._details.append(detail)
+                self._details.append(copied(detail))
                 continue
             found = detail.get("text") or detail.get("summary")
             if isinstance(found, str):
@@ -335,7 +336,7 @@ class ChatStreamDecoder(ShortWayDecoder):
         Both have the same index.
         """
         executed = self._lists.setdefault("executed_tools", [])
-        for tool in tools:
+        for tool in copied(tools):
             index = tool.get("index") if isinstance(tool, dict) else None
             if type(index) is not int:
                 executed.append(tool)

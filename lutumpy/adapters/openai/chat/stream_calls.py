@@ -33,6 +33,7 @@ from lutumpy.adapters.openai.merged_object import MergedObject
 from lutumpy.adapters.openai.reply_fields import filled, model_text, text
 from lutumpy.core.items import CallBlock
 from lutumpy.core.streaming import CallDelta, CallDone, Delta
+from lutumpy.plain.json_values import copied
 
 __all__ = ["StreamedCalls"]
 
@@ -117,7 +118,7 @@ class StreamedCalls:
         """Take one entry of `tool_calls` in a message's delta."""
         if not isinstance(delta, dict):
             if delta is not None:
-                self._no_calls.append(delta)
+                self._no_calls.append(copied(delta))
             return
         index = delta.get("index")
         if type(index) is not int:

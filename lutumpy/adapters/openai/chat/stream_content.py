@@ -21,6 +21,7 @@ from lutumpy.adapters.openai.reply_fields import (
     text,
 )
 from lutumpy.core.streaming import Delta, ReasoningDelta, RefusalDelta, TextDelta
+from lutumpy.plain.json_values import copied
 
 __all__ = ["StreamedContent"]
 
@@ -63,7 +64,7 @@ class _Nested:
 
     def _add_inner(self, inner: Any) -> None:
         if not _is_text(inner):
-            self.inner.append(inner)
+            self.inner.append(copied(inner))
             return
         last = self.inner[-1] if self.inner else None
         # A signature seals the text before it.
@@ -157,7 +158,7 @@ def _merge_part(parts: list[Any], part: Any, out: list[Delta]) -> None:
             growing = _GROWING_TEXT if kind == "text" else _GROWING_REFUSAL
             parts.append(MergedObject(growing, part))
     else:
-        parts.append(part)
+        parts.append(copied(part))
 
 
 def _as_part(value: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from lutumpy.adapters.openai.merged_object import MergedObject, join_text
 from lutumpy.adapters.openai.reply_fields import text
+from lutumpy.plain.json_values import copied
 
 __all__ = ["StreamedThinking"]
 
@@ -37,7 +38,7 @@ class StreamedThinking:
         for number, block in enumerate(blocks):
             last = self._blocks[-1] if self._blocks and number == 0 else None
             if not isinstance(block, dict) or block.get("type") != "thinking":
-                self._blocks.append(block)
+                self._blocks.append(copied(block))
             elif isinstance(last, MergedObject) and not last.get("signature"):
                 last.add(_without_repeated(block, last))
             else:

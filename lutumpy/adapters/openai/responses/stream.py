@@ -58,6 +58,7 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.errors import AdapterError
+from lutumpy.plain.json_values import copied
 
 __all__ = ["ResponsesStreamDecoder"]
 
@@ -144,7 +145,7 @@ class ResponsesStreamDecoder(ShortWayDecoder):
                 self._start(out)
                 self._take_item(event, item, out)
         elif kind in _BEGINNING:
-            self._reply = mapping(event.get("response")) or self._reply
+            self._reply = copied(mapping(event.get("response"))) or self._reply
             self._start(out)
         elif kind in _END:
             self._end(event, kind.removeprefix("response."), out)

@@ -24,6 +24,7 @@ from typing import Any
 from lutumpy.adapters.openai.merged_object import join_text
 from lutumpy.adapters.openai.reply_fields import mapping, model_text, text
 from lutumpy.adapters.openai.responses.decode import CALLS, is_for_client, output_of
+from lutumpy.plain.json_values import copied
 from lutumpy.rules.openai.responses.items import ITEM_TYPES
 
 __all__ = ["StreamedItem", "StreamedItems", "texts_of"]
@@ -133,7 +134,7 @@ class StreamedItems:
 
     def begin(self, event: Mapping[str, Any], item: dict[str, Any]) -> StreamedItem:
         """Add an item, which may be whole or just have begun."""
-        entry = StreamedItem(item)
+        entry = StreamedItem(copied(item))
         index = event.get("output_index")
         if type(index) is int:
             self._ordered = self._ordered and index == len(self.items)
@@ -156,7 +157,7 @@ class StreamedItems:
         begun_as = text(entry.item.get("id"))
         if begun_as is not None and self.open_functions.get(begun_as) is entry:
             del self.open_functions[begun_as]
-        entry.item = item
+        entry.item = copied(item)
         entry.done = True
         self._note_output(item)
         return entry

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
-from lutumpy import Finished, Session, ToolResult, ToolRound, ToolRoundPlan
+from lutumpy import (
+    Finished,
+    RoundClosedError,
+    Session,
+    ToolResult,
+    ToolRound,
+    ToolRoundPlan,
+)
 from lutumpy.loops.counts import LoopCounts
 from lutumpy.loops.result import UncommittedRoundError
 
@@ -53,22 +61,30 @@ class InSession:
     ) -> None:
         """Write what is known, while an error propagates that matters more than one from here.
 
-        Where nothing was run, nothing is lost: the round is discarded.
+        Where nothing was run, nothing is lost: the round is discarded. One that was written or
+        discarded before, or that a plan has taken over, is left alone.
         """
-        if known_results is None:
-            plan.discard()
-            return
         try:
-            _commit(plan, session, known_results())
+            if known_results is None:
+                plan.discard()
+            else:
+                _commit(plan, session, known_results())
+        except RoundClosedError:
+            pass
         except UncommittedRoundError as error:
             logger.error("%s", error)
+        except BaseException:  # another interrupt
+            with suppress(RoundClosedError):
+                plan.discard()
+            raise
 
 
 def _commit(plan: OpenRound, session: Session, results: Sequence[ToolResult]) -> None:
+    """Write a round; one that an interrupt kept from being written stays open."""
     try:
         plan.commit(session, results, rebase=True)
-    except BaseException as error:
+    except RoundClosedError:
+        raise
+    except Exception as error:
         plan.discard()
-        if not isinstance(error, Exception):
-            raise
         raise UncommittedRoundError(plan.turn, results, str(error)) from error

@@ -11,7 +11,8 @@
 #     execute                   some calls      committed: finished calls with their results as
 #                                               plain result hooks leave them, others interrupted
 #     review, executed          every call      committed: reviewed results, others withheld
-#     commit                    every call      discarded, its results in UncommittedRoundError
+#     commit                    every call      discarded, its results in UncommittedRoundError;
+#                                               after an interrupt committed
 #     committed                 every call      in the session already
 #
 # A commit on the way out of an error never replaces that error (`InSession.cut_off`).
@@ -273,24 +274,32 @@ class Loop:
     def _carry_out_round(self, opened: OpenRound) -> Generator[Any, Any, None]:
         """Plan, execute, review, commit; whatever happens, the round is not open afterwards."""
         plan, planned, answers = yield from self._plan_round(opened)
-        results = yield from self._execute_calls(plan, planned.pending, answers)
-        reviewed: list[ToolResult] = []
+        report, reviewed = ExecutionReport(), list[ToolResult]()
+        results: Sequence[ToolResult] | None = None
+        # One block for all that follows once a tool may have run: an interrupt comes between any
+        # two lines, also in the commit, and what ran isn't lost then either.
         try:
+            results = yield from self._execute_calls(plan, planned.pending, report)
             yield from self._review_results(results, reviewed)
             yield from self._report_progress(
                 RoundExecuted(self.rounds + 1, self.usage, tuple(reviewed))
             )
+            for result in results:
+                if result.status == "promised":
+                    self._may_wait = True
+            counts = self._count_round(plan, planned, [*answers, *results])
+            committed = [*answers, *reviewed]
+            self.counts = yield from self._effects.commit(plan, self._session, committed, counts)
         except BaseException:
-            withheld = [withhold(result) for result in results[len(reviewed) :]]
-            known = [*answers, *reviewed, *withheld]
-            self._effects.cut_off(plan, self._session, lambda: known)
+            self._effects.cut_off(
+                plan,
+                self._session,
+                lambda: [
+                    *answers,
+                    *self._known_results(results, reviewed, report, planned.pending),
+                ],
+            )
             raise
-        for result in results:
-            if result.status == "promised":
-                self._may_wait = True
-        counts = self._count_round(plan, planned, [*answers, *results])
-        committed = [*answers, *reviewed]
-        self.counts = yield from self._effects.commit(plan, self._session, committed, counts)
 
     def _plan_round(
         self, opened: OpenRound
@@ -381,11 +390,11 @@ class Loop:
         return answers
 
     def _execute_calls(
-        self, plan: OpenRound, pending: Sequence[BaseToolCall], answers: Sequence[ToolResult]
+        self, plan: OpenRound, pending: Sequence[BaseToolCall], report: ExecutionReport
     ) -> Generator[Any, Any, Sequence[ToolResult]]:
         if not pending:
             return ()
-        settings, report = self._settings, ExecutionReport()
+        settings = self._settings
         to_run = PendingCalls(
             self.rounds + 1,
             plan,
@@ -397,23 +406,34 @@ class Loop:
             settings.around,
             {"round": self.rounds + 1, "model": plan.model},
         )
-        try:
-            results: Sequence[ToolResult] = yield self._effects.execute(to_run)
-        except BaseException:
-            self._effects.cut_off(
-                plan, self._session, lambda: [*answers, *self._results_so_far(report, pending)]
-            )
-            raise
+        results: Sequence[ToolResult] = yield self._effects.execute(to_run)
         return results
 
-    def _results_so_far(
-        self, report: ExecutionReport, pending: Sequence[BaseToolCall]
+    def _known_results(
+        self,
+        results: Sequence[ToolResult] | None,
+        reviewed: Sequence[ToolResult],
+        report: ExecutionReport,
+        pending: Sequence[BaseToolCall],
     ) -> list[ToolResult]:
-        """What is known of calls that were cut off, as plain result hooks leave it."""
-        # A run that could not even be waited for is still active: after a second interrupt, or
-        # when a coroutine is closed.
-        known = report.results_so_far(pending) if report.active else report.results(pending)
-        return [self._review_now(result) for result in known]
+        """What is known of the calls of a round that is cut off, one result for each.
+
+        Args:
+            results: The results; `None` where the calls were cut off. What the report has of those
+                is reviewed by plain result hooks.
+            reviewed: The first of them, as the result hooks left them; others are withheld.
+            report: What the executor noted.
+            pending: The calls.
+        """
+        if results is None:
+            # A run that could not even be waited for is still active: after a second interrupt, or
+            # when a coroutine is closed.
+            known = report.results_so_far(pending) if report.active else report.results(pending)
+            return [self._review_now(result) for result in known]
+        rest = results[len(reviewed) :]
+        if self._registry is not None:
+            rest = [withhold(result) for result in rest]
+        return [*reviewed, *rest]
 
     def _review_results(
         self, results: Sequence[ToolResult], reviewed: list[ToolResult]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from loop_toolkit import (
     results,
     script,
 )
+from test_interruptions import places, run_until
 
 from lutumpy import Complete, RunNormally, Session, ToolDecision, ToolResult, hook_impl
 from lutumpy.execution import ToolExecutor
@@ -293,6 +295,39 @@ def test_a_loop_whose_coroutine_is_closed_leaves_no_round_open(kind: Any, commit
     running.close()
     assert results(session) == [("ok", "from the cache")] * committed
     check_valid(session)
+
+
+@pytest.mark.scaled
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+def test_an_interrupt_between_the_tools_and_the_end_of_the_commit_loses_no_result() -> None:
+    """At each line and byte code from there on: counting, the commit itself, what follows it."""
+
+    async def tell(event: LoopEvent) -> None:
+        if isinstance(event, RoundExecuted):
+            await Forever()
+
+    def interrupted(place: int, event: str) -> bool:
+        session = asked()
+        running = run_tools(
+            session,
+            script(calls(look("cat"), call("nope")), ANSWER),
+            tools=Desk,
+            dispatch=dispatcher(),
+            hooks=lambda call: Complete("from the cache"),
+            on_progress=tell,
+        )
+        running.send(None)
+
+        def go_on() -> None:
+            with suppress(StopIteration):
+                running.send(None)
+
+        reached = run_until(go_on, place, event)
+        assert [status for status, _ in results(session)] == ["ok", "rejected"], (place, event)
+        check_valid(session)
+        return reached
+
+    assert list(places(interrupted))
 
 
 # --- the sync form -----------------------------------------------------------------------

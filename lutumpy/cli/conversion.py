@@ -43,10 +43,12 @@ def convert_tools(
     writing: ApiRules = serving(target, "rules")
     # Where an API refuses names that others take, its adapter knows what is in their place.
     names = getattr(serving(target, "adapter"), "tool_names", None)
+    # One that has a dialect of schemas of its own says them in JSON Schema.
+    read_tool = getattr(reading, "read_tool_for_others", reading.read_tool)
     converted: list[Any] = []
     left_out: list[str] = []
     for tool in tools:
-        declared = reading.read_tool(tool)
+        declared = read_tool(tool)
         if declared is None:
             left_out.append(tool_name(tool, source))
         else:

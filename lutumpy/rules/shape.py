@@ -241,6 +241,9 @@ class ApiRules(Protocol):
             `None` where it says nothing of them.
         write_tools: A function of such tools, which gives the fields of a request with them.
 
+    Where schemas are written in a dialect:
+        read_tool_for_others: As `read_tool`, with the schema in JSON Schema.
+
     Where a call may stay open for any number of turns:
         find_open_calls: A function of the messages, which gives the calls without a result that
             need none yet, each as the problem that it would be otherwise, with its `path`.

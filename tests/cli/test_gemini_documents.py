@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from cli_toolkit import Run
+from every_api import ADAPTERS, CHECKS, tools_of
 
+from lutumpy.apis import serving
 from lutumpy.cli.conversion import convert_tools
 from lutumpy.cli.documents import Place, open_document
 from lutumpy.cli.findings import problems_of
@@ -86,3 +88,65 @@ def test_a_body_is_converted_both_ways(run: Run, tmp_path: Any) -> None:
     back = json.loads(ended.out)
     assert [content["role"] for content in back["contents"]] == ["user", "model", "user"]
     assert len(back["tools"][0]["functionDeclarations"]) == 2
+
+
+EMPTY = {"type": "object", "properties": {}}
+GEMINIS_OWN = {
+    "type": "OBJECT",
+    "properties": {
+        "city": {"type": "STRING", "nullable": True, "enum": ["Oslo"]},
+        "days": {"type": "ARRAY", "max_items": "3", "items": {"type": "INTEGER"}},
+        "how": {"anyOf": [{"type": "STRING"}, {"type": "NUMBER"}], "nullable": True},
+        "type": {"type": "TYPE_UNSPECIFIED", "description": "OBJECT"},
+        "nullable": {"type": "BOOLEAN"},
+    },
+    "required": ["city"],
+    "propertyOrdering": ["city", "days"],
+}
+
+
+@pytest.mark.parametrize("to", [api for api in ADAPTERS if api != API])
+def test_a_schema_of_geminis_own_dialect_is_json_schema_elsewhere(
+    to: Any, run: Run, tmp_path: Any
+) -> None:
+    """With `OBJECT` and `nullable` every other API refused the request."""
+    path = tmp_path / "body.json"
+    declared = [
+        {"name": "weather", "description": "W.", "parameters": GEMINIS_OWN},
+        {"name": "kept", "description": "K.", "parametersJsonSchema": EMPTY},
+    ]
+    contents = [{"role": "user", "parts": [{"text": "Hi."}]}]
+    path.write_text(
+        json.dumps({"contents": contents, "tools": [{"functionDeclarations": declared}]})
+    )
+    ended = run("convert", str(path), "--to", to)
+    assert ended.code == 0, ended.err
+    body = json.loads(ended.out)
+    weather, kept = map(serving(to, "rules").read_tool, tools_of(to, body))
+    assert weather.schema == {
+        "type": "object",
+        "properties": {
+            "city": {"type": ["string", "null"], "enum": ["Oslo", None]},
+            "days": {"type": "array", "maxItems": 3, "items": {"type": "integer"}},
+            "how": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]},
+            "type": {"description": "OBJECT"},
+            "nullable": {"type": "boolean"},
+        },
+        "required": ["city"],
+    }
+    assert kept.schema == EMPTY
+    problems = CHECKS[to]({"model": "m", "max_tokens": 1, **body})
+    assert [problem for problem in problems if "schema" in problem.rule] == []
+
+
+def test_a_schema_of_the_dialect_that_is_nested_beyond_the_stack_is_rewritten() -> None:
+    schema: Any = {"type": "STRING"}
+    for _ in range(3000):
+        schema = {"type": "ARRAY", "items": schema}
+    tool = {"functionDeclarations": [{"name": "deep", "parameters": schema}]}
+    fields, _ = convert_tools([tool], API, "ollama_chat")
+    node = fields["tools"][0]["function"]["parameters"]
+    while "items" in node:
+        assert node["type"] == "array"
+        node = node["items"]
+    assert node == {"type": "string"}

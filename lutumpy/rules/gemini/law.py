@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutumpy.errors import Problem
@@ -29,6 +30,7 @@ __all__ = [
     "check_request",
     "check_tools",
     "read_tool",
+    "read_tool_for_others",
     "tools_of",
     "write_tool",
     "write_tools",
@@ -94,6 +96,19 @@ def read_tool(tool: Any) -> DeclaredTool | None:
     (entry,) = declared
     schema = key_of(entry, "parametersJsonSchema")
     return DeclaredTool.read(entry, schema if schema in entry else "parameters")
+
+
+def read_tool_for_others(tool: Any) -> DeclaredTool | None:
+    """As `read_tool`, with the schema in JSON Schema, which other APIs take."""
+    declared = read_tool(tool)
+    if declared is None:
+        return None
+    from lutumpy.rules.gemini.json_schema import as_json_schema  # few programs convert tools
+
+    (entry,) = declarations(tool)
+    if key_of(entry, "parametersJsonSchema") in entry:
+        return declared
+    return replace(declared, schema=as_json_schema(declared.schema))
 
 
 def write_tool(tool: DeclaredTool) -> dict[str, Any]:

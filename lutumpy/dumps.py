@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lutumpy.core.dump_items import (
     WRONG,
@@ -22,6 +22,9 @@ from lutumpy.costs import Unsettled
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import explain_misfit, safe_repr
+
+if TYPE_CHECKING:
+    from lutumpy.core.noted_request import NotedRequest
 
 FORMAT = "lutumpy.session"
 VERSION = 4
@@ -206,9 +209,20 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
             raise TranscriptError(f"of {count} ephemerals {sent} were sent")
         # Some dumps say of none that they are held: a turn's record had taken all of them (PB14).
         transcript._restore(failures, sent, held and sent > 0)
+        if "request" in data:
+            transcript.note_request(*_load_note(data["request"], len(transcript.turns())))
     except (TranscriptError, *WRONG) as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
     return transcript
+
+
+def _load_note(data: Any, turns: int) -> tuple[str | None, NotedRequest]:
+    from lutumpy.core.noted_request import load_noted  # few dumps have one
+
+    try:
+        return load_noted(data, turns)
+    except (TranscriptError, *WRONG) as error:
+        raise TranscriptError(f"request: {explain_misfit(error)}") from error
 
 
 def _load_failures(entries: list[Any]) -> dict[tuple[str, str], int]:

@@ -208,7 +208,8 @@ class Session(Ledger):
         return standing.items_since(self.transcript, head)
 
     def state(self) -> dict[str, JsonValue]:
-        """What a dump holds beside the items: costs, ephemeral messages, failures of calls.
+        """What a dump holds beside the items: costs, ephemeral messages, failures of calls, and a
+        request for a client of one's own whose answer is still to be read.
 
         Its size doesn't grow with the conversation; only requests of unknown cost add up. Of
         failures it has the latest 32.

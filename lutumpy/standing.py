@@ -104,6 +104,7 @@ def dump_state(
         "held": beside.held,
         "reasoning_dropped": transcript.encoded("dropped", _DroppedReasoning).ranges(),
         **(transcript._dump_open() if beside.open else {}),
+        **(transcript._dump_noted() if transcript._noted is not None else {}),
     }
 
 
@@ -144,8 +145,9 @@ def build_session(
             expect(state["ephemerals"], list, "ephemerals"),
         )
         beside = {name: state[name] for name in ("failures", "ephemerals_sent", "held")}
-        if "open_calls" in state:
-            beside["open_calls"] = state["open_calls"]
+        for name in ("open_calls", "request"):
+            if name in state:
+                beside[name] = state[name]
         usage, unsettled = load_usage(state["usage"]), load_unsettled(state["unsettled"])
     except (TranscriptError, *WRONG) as error:
         what = explain_misfit(error)

@@ -167,7 +167,7 @@ class Prepared(Generic[E]):
         for turn, what, why in state.unread:
             record.leave_out(turn, what, why)
         record.prefix = lambda: state.bound.digest(beginning(), entries, known)
-        record.turn_of_entry = lambda index: _turn_of(state.bound.signed, entries, index)
+        record.turns = lambda: _turns_by_entry(state.bound.signed, entries)
 
 
 def prepare(
@@ -274,14 +274,14 @@ def note_reminders(record: RequestRecord, state: EncodedSettings) -> None:
     record.settings = replace(record.settings or TurnSettings(), reminders=reminders)
 
 
-def _turn_of(signed: Sequence[SignedTurn], entries: Sequence[bytes], index: int) -> int | None:
-    """The turn whose reasoning is in an entry of the request, counted without empty places."""
-    place = -1
-    for position, entry in enumerate(entries):
-        place += bool(entry)
-        if place == index:
-            for turn in signed:
-                if turn.entry == position:
-                    return turn.turn
-            return None
-    return None
+def _turns_by_entry(signed: Sequence[SignedTurn], entries: Sequence[bytes]) -> dict[int | str, int]:
+    """The turns with signed reasoning, by the index of their entry in the request, which has no
+    empty places.
+    """
+    turns = {turn.entry: turn.turn for turn in reversed(signed)}
+    found: dict[int | str, int] = {}
+    sent = [position for position, entry in enumerate(entries) if entry]
+    for place, position in enumerate(sent):
+        if position in turns:
+            found[place] = turns[position]
+    return found

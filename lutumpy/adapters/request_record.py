@@ -38,6 +38,7 @@ from lutumpy.errors import PrefixChangedError
 
 if TYPE_CHECKING:
     from lutumpy.adapters.recorded_streams import RecordingDecoder
+    from lutumpy.core.noted_request import NotedRequest
 
 __all__ = ["NO_REWRITES", "STARTED_AGAIN", "RequestRecord", "Rewrites", "SentRequest"]
 
@@ -85,9 +86,8 @@ class RequestRecord:
         seal: What shows that an answer holds reasoning that is bound to the request, where the turn
             doesn't say it is signed.
         headers: HTTP headers that the request needs.
-        turn_of_entry: The turn (index) that an entry of the request holds, for the provider's word
-            on what it left out.
-        turn_of_item: The same for the id of an item.
+        turns: Gives the turns (indexes) whose reasoning the request sends, by the index of their
+            entry or by ids of items: as the provider names what it left out.
         repeated_without: The turn whose reasoning the provider refused, if this is the request that
             is sent in place of the refused one (rule PB10).
     """
@@ -104,8 +104,7 @@ class RequestRecord:
     prefix: Callable[[], str] | None = None
     seal: bytes = b""
     headers: Mapping[str, str] = {}
-    turn_of_entry: Callable[[int], int | None] | None = None
-    turn_of_item: Callable[[str], int | None] | None = None
+    turns: Callable[[], Mapping[int | str, int]] | None = None
     repeated_without: int | None = None
     _appended: tuple[str, ...] = ()
     _changed: tuple[str, ...] = ()
@@ -264,6 +263,21 @@ class RequestRecord:
             twin.prefix = lambda: digest
         return twin
 
+    def as_data(self) -> NotedRequest:
+        """The same record as a value. It doesn't know the transcript's last requests."""
+        from lutumpy.core.noted_request import NotedRequest
+
+        return NotedRequest(
+            self.api,
+            self.host,
+            self.model,
+            self.settings,
+            None if self.prefix is None else self.prefix(),
+            self.seal.decode(),
+            self.report(),
+            {} if self.turns is None else self.turns(),
+        )
+
     def decoding(self, decoder: StreamDecoder) -> RecordingDecoder:
         """A decoder like this one, whose turn gets this record."""
         from lutumpy.adapters.recorded_streams import RecordingDecoder  # it needs this module
@@ -284,23 +298,11 @@ class RequestRecord:
 
     def _read_transformations(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Add what the provider says that it left out (rule PB11)."""
-        for entry in entries:
-            reason = entry.get("reason")
-            turn = self._turn_of(entry.get("path"), entry.get("id"))
-            word = reason if isinstance(reason, str) else ""
-            self._says_anything = True
-            self._dropped += (DroppedReasoning(turn, word, "provider"),)
+        from lutumpy.core.noted_request import dropped_by_provider  # rare
 
-    def _turn_of(self, path: Any, item_id: Any) -> int:
-        """The turn that a path of the provider's means, as `messages.4.content.0`, or an id."""
-        if self.turn_of_item is not None and isinstance(item_id, str):
-            found = self.turn_of_item(item_id)
-            return -1 if found is None else found
-        pieces = path.split(".") if isinstance(path, str) else []
-        if self.turn_of_entry is None or len(pieces) < 2 or not pieces[1].isdecimal():
-            return -1
-        found = self.turn_of_entry(int(pieces[1]))
-        return -1 if found is None else found
+        self._says_anything = True
+        turns = {} if self.turns is None else self.turns()
+        self._dropped += tuple(dropped_by_provider(entries, turns))
 
 
 def _are_rewritten(before: SentRequest, rewrites: Rewrites) -> bool:

@@ -20,15 +20,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from lutumpy.core.items import AssistantTurn
-from lutumpy.plain.json_values import encode
+from lutumpy.plain.json_values import decode
 
 __all__ = ["BoundReasoning", "SignedTurn"]
 
 BoundForm: TypeAlias = Callable[[bytes], bytes]
+
+_IDS = re.compile(rb'"id":("(?:[^"\\]|\\.)*")')
 
 
 class SignedTurn:
@@ -151,13 +154,14 @@ class BoundReasoning:
         self._fits = beginning, len(self.signed)
         return None
 
-    def turn_with(self, item_id: str, entries: Sequence[bytes]) -> int | None:
-        """The turn among these entries that has an item with this id."""
-        wanted = b'"id":' + encode(item_id)
+    def turns_by_id(self, entries: Sequence[bytes]) -> dict[int | str, int]:
+        """The turns among these entries, by the ids of their items."""
+        found: dict[int | str, int] = {}
         for turn in self.signed:
-            if wanted in entries[turn.entry]:
-                return turn.turn
-        return None
+            if turn.entry < len(entries):
+                for item_id in _IDS.findall(entries[turn.entry]):
+                    found.setdefault(decode(item_id), turn.turn)
+        return found
 
     def leave_out_from(
         self, turn: int, might_have: Callable[[AssistantTurn], bool] | None = None

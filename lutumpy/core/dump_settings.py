@@ -13,7 +13,7 @@ from lutumpy.core.turn_settings import KEPT, TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 
-__all__ = ["dump_origin", "dump_settings", "load_origin", "load_settings"]
+__all__ = ["dump_origin", "dump_settings", "dump_spec", "load_origin", "load_settings"]
 
 _ORIGIN_FIELDS = frozenset({"host", "model", "prefix"})
 _FORMATS: Mapping[str, type[Lark] | type[Regex]] = {"lark": Lark, "regex": Regex}
@@ -49,7 +49,7 @@ def dump_settings(settings: TurnSettings) -> dict[str, Any]:
     if settings.is_base:
         dumped["is_base"] = True
     if settings.defined:
-        dumped["defined"] = [_dump_spec(spec) for spec in settings.defined]
+        dumped["defined"] = [dump_spec(spec) for spec in settings.defined]
     for name in ("deferred", "added", "removed", "reminders"):
         if getattr(settings, name):
             dumped[name] = list(getattr(settings, name))
@@ -101,7 +101,8 @@ def _check_names(settings: TurnSettings) -> None:
         raise TranscriptError("settings add and remove the same tool")
 
 
-def _dump_spec(spec: ToolSpec) -> dict[str, Any]:
+def dump_spec(spec: ToolSpec) -> dict[str, Any]:
+    """A tool's definition as JSON values."""
     dumped: dict[str, Any] = {
         "name": spec.name,
         "description": spec.description,

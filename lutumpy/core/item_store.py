@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from lutumpy.core.call_ids import TakenIds
 from lutumpy.core.encoding import ItemEncoder
@@ -40,28 +40,14 @@ from lutumpy.errors import DroppedRoundError, TranscriptError
 from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
+    from lutumpy.core.noted_request import NotedRequest, RequestNote
     from lutumpy.core.promises import PromisedCall
 
-__all__ = ["FailureKey", "ItemStore", "RequestNote", "failure_key"]
+__all__ = ["FailureKey", "ItemStore", "failure_key"]
 
 E = TypeVar("E", bound=ItemEncoder)
 
 _ID = attrgetter("id")
-
-
-class RequestNote(Protocol):
-    """What a request said, for the turn that answers it."""
-
-    @property
-    def api(self) -> str: ...
-
-    def stamp(self, turn: AssistantTurn) -> AssistantTurn:
-        """The same turn with the record of its request."""
-        ...
-
-    def for_fork(self, sent_requests: dict[Any, Any]) -> RequestNote:
-        """The same note for a fork of the transcript, with the fork's `sent_requests`."""
-        ...
 
 
 S = TypeVar("S", bound="ItemStore")
@@ -100,8 +86,9 @@ class ItemStore:
         self._answers: list[Usage] = []
         # Each encoder with the number of items that it has encoded.
         self._encoders: dict[str, tuple[ItemEncoder, int]] = {}
-        # What the last request said that this transcript was rendered to, with its offer.
-        self._noted: tuple[ToolOffering | None, RequestNote] | None = None
+        # What the last request said that this transcript was rendered to, with its offer; after a
+        # load, with the digest of that. Once an answer has taken it: how many had been read before.
+        self._noted: tuple[ToolOffering | str | None, RequestNote, int | None] | None = None
         # The last request to each API, host and model that was answered; adapters fill it.
         self.sent_requests: dict[Any, Any] = {}
         # The calls of rounds that were garbage-collected open. Their finalizers append here (C7a).
@@ -120,11 +107,14 @@ class ItemStore:
             self._ids[: state.ids],
             self._failed[: state.failures],
             self._answers[: state.answers],
+            self._noted_data(),
         )
 
     def __setstate__(self, held: tuple[Any, ...]) -> None:
         ItemStore.__init__(self)
-        self._state, self._stable, self._ids, self._failed, self._answers = held
+        self._state, self._stable, self._ids, self._failed, self._answers, noted = held
+        if noted is not None:
+            self.note_request(*noted)
         self._id_index = {call_id: index for index, call_id in enumerate(self._ids)}
 
     def __len__(self) -> int:
@@ -381,29 +371,51 @@ class ItemStore:
                 "message first; the transcript is unchanged"
             )
 
-    def note_request(self, offering: ToolOffering | None, note: RequestNote) -> None:
-        """A request was rendered for a client of the user's own: `take_note` gives its answer what
-        it said. The next request's note takes the place of this one.
+    def note_request(self, offering: ToolOffering | str | None, note: RequestNote) -> None:
+        """A request with this offer (or the one with this digest) was rendered for a client of the
+        user's own: `take_note` gives its answer what it said. The next note takes its place.
         """
-        self._noted = offering, note
+        self._noted = offering, note, None
 
     def take_note(self, offering: ToolOffering | None, turn: AssistantTurn) -> AssistantTurn:
         """The answer with the record of its request, if one with this offer, or one that is equal
         but for what is deferred, was noted for its API.
 
-        An answer that has its record already, as those of models have, stays as it is.
+        An answer that has its record already, as those of models have, stays as it is. The note is
+        used up by the change with which the answer has been read, so that an interrupt loses none.
         """
-        noted = self._noted
+        noted = self._open_note()
         if noted is None or turn.origin is not None:
             return turn
-        self._noted = None
-        asked = noted[0]
-        is_same = asked is offering or (
-            (asked is None or not asked.specs) and (offering is None or not offering.specs)
-        )
-        if not is_same and asked is not None and offering is not None:
-            is_same = asked.deferring().equals(offering.deferring())
-        return noted[1].stamp(turn) if is_same and noted[1].api == turn.api else turn
+        asked, note = noted
+        is_same = note.api == turn.api
+        if is_same and asked is not offering:
+            from lutumpy.core.noted_request import is_same_offer  # rare
+
+            is_same = is_same_offer(asked, offering)
+        if not is_same:
+            self._noted = None
+            return turn
+        stamped = note.stamp(turn)
+        self._noted = asked, note, self._state.answers
+        return stamped
+
+    def _open_note(self) -> tuple[ToolOffering | str | None, RequestNote] | None:
+        """The request whose answer is still to be read, with its offer or the digest of that."""
+        if self._noted is None:
+            return None
+        asked, note, answers = self._noted
+        return (asked, note) if answers is None or self._state.answers == answers else None
+
+    def _noted_data(self) -> tuple[str | None, NotedRequest] | None:
+        """The same as values, with the digest of the offer."""
+        noted = self._open_note()
+        if noted is None:
+            return None
+        from lutumpy.core.noted_request import offer_digest  # rare
+
+        asked, note = noted
+        return asked if isinstance(asked, str) else offer_digest(asked), note.as_data()
 
     def committed(self, length: int) -> int:
         """How many of the first `length` items are permanent; ephemerals don't count."""
@@ -447,7 +459,17 @@ class ItemStore:
             "ephemerals_sent": state.sent,
             "held": state.held,
             **(self._dump_open() if state.open else {}),
+            **(self._dump_noted() if self._noted is not None else {}),
         }
+
+    def _dump_noted(self) -> dict[str, Any]:
+        """The request whose answer is still to be read, if there is one."""
+        noted = self._noted_data()
+        if noted is None:
+            return {}
+        from lutumpy.core.noted_request import dump_noted
+
+        return {"request": dump_noted(*noted)}
 
     def _dump_open(self) -> dict[str, Any]:
         """The open calls whose rounds aren't among the items; of the others, results say it."""

@@ -381,10 +381,9 @@ class Transcript(ItemStore):
             key: (encoder.copy(), upto) for key, (encoder, upto) in self._encoders.items()
         }
         twin.sent_requests = self.sent_requests.copy()
-        if self._noted is not None:
-            # Its answer may be read here, there or in both.
-            offering, note = self._noted
-            twin._noted = offering, note.for_fork(twin.sent_requests)
+        # Its answer may be read here, there or in both.
+        if (noted := self._open_note()) is not None:
+            twin.note_request(noted[0], noted[1].for_fork(twin.sent_requests))
         twin._state = state._replace(answers=0, receipt=None)
         return twin
 

@@ -176,7 +176,7 @@ class AnthropicMessages(SdkModel):
         thinking = {**self._extra, **options.extra}.get("thinking")
         if isinstance(thinking, Mapping) and "block_binding" in thinking:
             return None  # the program says itself what is to happen
-        turn = None if record.turn_of_entry is None else record.turn_of_entry(refused)
+        turn = None if record.turns is None else record.turns().get(refused)
         if turn is None:
             return None
         again = RequestRecord()

@@ -116,7 +116,7 @@ def responses_fields(
         asked = extra
         record.seal = encoder.seal
         record.prefix = lambda: state.bound.digest(_bound_beginning(tools, asked), bound, kept)
-        record.turn_of_item = lambda item_id: state.bound.turn_with(item_id, bound)
+        record.turns = lambda: state.bound.turns_by_id(bound)
     for turn, what, why in encoder.left_out:
         record.leave_out(turn, what, why)
     permanent = kept if encoder.permanent is None else encoder.permanent

@@ -155,3 +155,38 @@ def test_what_nobody_was_sent_yet_changes_no_beginning_PB20(name: str) -> None:
     assert sent_thoughts(llm, 2) == [0]
     assert [each.turn for each in report.dropped] == [1]
     assert (report.cache, report.changed) == ("begins", ())
+
+
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["", "loaded"])
+@pytest.mark.parametrize("model", ["gpt-5.4", "gpt-5.6"])
+def test_what_was_dropped_is_sent_to_no_model_that_binds_nothing_PB9(
+    model: str, is_loaded: bool
+) -> None:
+    binding = JudgedModel(OpenAIResponses(ASTRA, host=OPENAI))
+    other = JudgedModel(OpenAIResponses(model, host=OPENAI))
+    session = Session()
+    session.push_user("go")
+    ask(session, binding)
+    # One whose name has to be written in another way, so that the turn is written item by item.
+    binding.play(Reply(calls=[Call("look it up", {})], reasoning="thought 1"))
+    outcome: Any = session.text_turn(binding, tools=Tools).collect_sync()
+    outcome.round.commit(session, [])
+    ask(session, other)
+    assert sent_thoughts(other, 3) == [0, 1]
+    assert [each.turn for each in ask(session, binding, **ONE_TOOL).dropped] == [0, 1, 2]
+    if is_loaded:
+        session = Session.load(json.dumps(session.dump()))
+    report = ask(session, other)
+    assert sent_thoughts(other, 4) == [3]
+    assert not report.dropped
+    # It has its words, and all that follows stays where it was.
+    body = json.dumps(other.bodies[-1])
+    assert body.count("Yes.") == 3
+    assert body.count("function_call_output") == 1
+    again = ask(session, other)
+    assert sent_thoughts(other, 5) == [3, 4]
+    assert again.cache == "begins" or is_loaded
+    assert ask(session, binding, **ONE_TOOL).dropped == ()
+    assert sent_thoughts(binding, 6) == [3, 4, 5]
+    assert ask(session.fork(), other).dropped == ()
+    assert sent_thoughts(other, 7) == [3, 4, 5, 6]

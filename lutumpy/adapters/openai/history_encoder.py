@@ -86,6 +86,7 @@ class HistoryEncoder(ABC):
         "_names",
         "_own",
         "_own_limit",
+        "_spans",
         "binds",
         "destination",
         "entries",
@@ -124,6 +125,9 @@ class HistoryEncoder(ABC):
         self._host = None if destination.facts.many_makers else destination.host
         # Whether the model binds its reasoning to what was sent before.
         self.binds: bool = False
+        # Where it binds none, and entries may hold some: the turns of this API by their first
+        # entry, with the end of their entries and their index.
+        self._spans: dict[int, tuple[int, int, AssistantTurn]] = {}
         # How many turns were encoded.
         self.turns: int = 0
         # What doesn't go to this destination: turn, what, and why (rule OR5).
@@ -194,7 +198,10 @@ class HistoryEncoder(ABC):
                 # The model goes on with a turn that its own API paused.
                 is_paused = self._own and item.finish_reason == "paused"
                 self._ends = "open" if is_paused else "turn"
-                if self.binds and self._own and not item.reasoning_dropped:
+                if not self.binds:
+                    if self.seal and self._own:
+                        self._spans[before] = len(self.entries), self.turns, item
+                elif self._own and not item.reasoning_dropped:
                     added = b",".join(self.entries[before:])
                     if self.seal in added:
                         self.entries[before:] = [added]  # so that it can be rewritten as a whole
@@ -216,6 +223,7 @@ class HistoryEncoder(ABC):
         twin.permanent = self.permanent
         twin.destination, twin._host = self.destination, self._host
         twin.binds, twin.turns = self.binds, self.turns
+        twin._spans = self._spans.copy()
         twin.left_out = self.left_out.copy()
         return twin
 

@@ -147,6 +147,8 @@ class ResponsesEncoder(HistoryEncoder):
         state = self.state
         state.turns = self.turns
         if settings.left_out and self._own and answered_by is not None:
+            if not self.binds:
+                self._find_reasoning()
             self.leave_out(state.left_out_by(answered_by, settings.left_out))
         if not self._says_changes:
             self.in_force.apply(settings)
@@ -180,11 +182,24 @@ class ResponsesEncoder(HistoryEncoder):
     def _note_dropped(self, turn: AssistantTurn, place: int) -> None:
         self.state.bound.add(place, self.turns, None, turn, is_left_out=True)
 
+    def _find_reasoning(self) -> None:
+        """Note the turns with reasoning, for a model that binds none: some of it is to leave."""
+        bound = self.state.bound
+        known = {turn.entry for turn in bound.signed}
+        for place, (end, turn, said) in self._spans.items():
+            if place not in known and self.seal in b",".join(self.entries[place:end]):
+                bound.add(place, turn, None, said)
+
     def leave_out(self, turns: Iterable[SignedTurn]) -> None:
         """Take the reasoning of these turns out of their items (rule PB9)."""
         for turn in turns:
-            items: list[dict[str, Any]] = json_values.decode(b"[%b]" % self.entries[turn.entry])
-            self.entries[turn.entry] = encode(without_reasoning(items))[1:-1]
+            place = turn.entry
+            # Where nothing is bound, a turn may have several entries. Their places stay.
+            end = place + 1 if self.binds else self._spans[place][0]
+            entries = [entry for entry in self.entries[place:end] if entry]
+            items = json_values.decode(b"[%b]" % b",".join(entries))
+            kept = encode(without_reasoning(items))[1:-1]
+            self.entries[place:end] = [kept, *[b""] * (end - place - 1)]
 
     def _put(self, item: dict[str, Any]) -> None:
         self.entries.append(encode(item))

@@ -314,8 +314,10 @@ class EncodedSettings:
         self.declared, self.appended = [], {}
         self.effort, self.output = in_force.effort, in_force.output
         self._effort_is_encoded = False
+        if self.places or self.pending:
+            # Where no entry has said a change, all of them stay as they are.
+            self.rewrites |= {(STARTED_AGAIN, self.turns)}
         self.pending = [entry for entry in self.pending if not entry[1]]
-        self.rewrites |= {(STARTED_AGAIN, self.turns)}
         if self.places:
             for place in self.places:
                 entries[place] = self.remains.get(place, b"")

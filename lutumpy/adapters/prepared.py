@@ -82,11 +82,13 @@ class Prepared(Generic[E]):
         state = self.encoder.state
         carried = state.carry(settings)
         if carried is None:
+            before = state
             self.encoder = self.encoder.copy()
-            self.encoder.state.start_again(settings, self.encoder.entries, offering)
-            self.declared = self.encoder.state.base
-            self.effort, self.output = self.encoder.state.effort, self.encoder.state.output
-            self._record.say_changed("tools")
+            state = self.encoder.state
+            state.start_again(settings, self.encoder.entries, offering)
+            self.declared, self.effort, self.output = state.base, state.effort, state.output
+            if state.rewrites != before.rewrites or not _declare_alike(state.base, before.base):
+                self._record.say_changed("tools")
             return
         self.closing = carried
         self._record.say_appended(*carried.words)
@@ -168,6 +170,13 @@ class Prepared(Generic[E]):
             record.leave_out(turn, what, why)
         record.prefix = lambda: state.bound.digest(beginning(), entries, known)
         record.turns = lambda: _turns_by_entry(state.bound.signed, entries)
+
+
+def _declare_alike(one: ToolOffering | None, other: ToolOffering | None) -> bool:
+    """Whether two bases declare equal tools, in the same order."""
+    if one is None or other is None:
+        return one is other
+    return (one.specs, one.deferred) == (other.specs, other.deferred)
 
 
 def prepare(

@@ -9,6 +9,7 @@ from typing import Any
 import anthropic
 import pytest
 from every_api import ADAPTERS, APIS
+from ledger_oracle import JudgedModel
 
 from lutumpy import (
     AdapterError,
@@ -20,8 +21,9 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
-from lutumpy.adapters.openai import facts_of
-from lutumpy.models import ToolOffering, TurnSettings
+from lutumpy.adapters.gemini import Gemini
+from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
+from lutumpy.models import PrefixReport, ToolOffering, TurnSettings
 from lutumpy.testing import Failure, Reply, ScriptedModel, WireServer, render, serve
 
 FABLE = "claude-fable-5-2"
@@ -266,3 +268,35 @@ def test_a_message_for_one_request_makes_the_next_one_begin_anew_PB20() -> None:
             outcome = session.text_turn(llm).collect_sync()
             found.append(outcome.prefix.cache)
         assert found == ["unknown", "begins", "begins", "restarts", "begins", "begins"], api
+
+
+def turns_of(llm: JudgedModel, steps: list[dict[str, Any]]) -> list[PrefixReport]:
+    session = Session()
+    found: list[PrefixReport] = []
+    for step in steps:
+        session.push_user("go")
+        llm.play(Reply("Yes.", reasoning="hm"))
+        outcome: Any = session.text_turn(llm, tools=Tools, **step).collect_sync()
+        found.append(outcome.result.prefix)
+    return found
+
+
+def test_a_new_base_with_the_very_tools_of_the_old_one_changes_nothing_PB7_PB20() -> None:
+    """Where the choice narrows, no entry has said that, so `drop` takes none out."""
+    drop: dict[str, Any] = {"on_prefix_change": "drop"}
+    places: list[Any] = [
+        Gemini("gemini-3-flash-preview"),
+        OpenAIChat("gpt-5.4", host=facts_of("api.openai.com")),
+        OpenAIResponses("gpt-5.6", host=facts_of("api.openai.com")),
+        OpenAIResponses("gpt-6.2-astra", host=facts_of("api.openai.com")),
+    ]
+    for adapter in places:
+        llm = JudgedModel(adapter)
+        found = turns_of(llm, [{}, {"available": ONLY_LOOK}, drop, {}, {"available": ONLY_LOOK}])
+        assert [told.cache for told in found] == ["unknown", *["begins"] * 4], llm.model
+        assert not any(told.changed or told.dropped for told in found)
+        # One with other tools does.
+        narrow = {"available": ONLY_LOOK, **drop}
+        found = turns_of(JudgedModel(adapter), [{}, narrow, {}, drop, drop])
+        assert [told.cache for told in found][:2] == ["unknown", "restarts"], llm.model
+        assert found[1].changed[0] == "tools"

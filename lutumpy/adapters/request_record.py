@@ -185,6 +185,8 @@ class RequestRecord:
         """
         key = self.api, self.host, self.model
         before: SentRequest | None = sent.get(key)
+        if 0 < kept < len(entries):
+            kept -= 1  # where an entry can still grow, what comes behind it moves
         # Most requests have nothing behind their permanent entries.
         behind = () if kept == len(entries) else tuple(entries[kept:])
         request = head, rewrites, kept, behind

@@ -21,10 +21,11 @@ from lutumpy import (
     tool_fn,
 )
 from lutumpy.adapters.anthropic import AnthropicMessages
+from lutumpy.adapters.bedrock import BedrockConverse
 from lutumpy.adapters.gemini import Gemini
 from lutumpy.adapters.openai import OpenAIChat, OpenAIResponses, facts_of
 from lutumpy.models import PrefixReport, ToolOffering, TurnSettings
-from lutumpy.testing import Failure, Reply, ScriptedModel, WireServer, render, serve
+from lutumpy.testing import Call, Failure, Reply, ScriptedModel, WireServer, render, serve
 
 FABLE = "claude-fable-5-2"
 VENDOR = facts_of("api.anthropic.com")
@@ -300,3 +301,23 @@ def test_a_new_base_with_the_very_tools_of_the_old_one_changes_nothing_PB7_PB20(
         found = turns_of(JudgedModel(adapter), [{}, narrow, {}, drop, drop])
         assert [told.cache for told in found][:2] == ["unknown", "restarts"], llm.model
         assert found[1].changed[0] == "tools"
+
+
+def test_a_message_that_has_grown_moves_what_came_behind_it_PB20() -> None:
+    """Converse writes what the user says twice as one message."""
+    llm = JudgedModel(BedrockConverse(f"us.anthropic.{FABLE}-v1:0"))
+    session = Session()
+    for step in ({}, {"available": ONLY_LOOK}):
+        session.push_user("go")
+        llm.play(Reply(calls=[Call("look", {"key": "x"})]))
+        outcome: Any = session.text_turn(llm, tools=Tools, **step).collect_sync()
+        if step:
+            session.push_user("Quick!")  # while the tool runs
+        done = [call.complete("x") for call in outcome.round.calls]
+        outcome.round.commit(session, done, rebase=True)
+    llm.play(Reply("Yes."))
+    outcome = session.text_turn(llm, tools=Tools, available=ONLY_LOOK).collect_sync()
+    before, after = [body["messages"] for body in llm.bodies[-2:]]
+    assert after[: len(before)] != before
+    assert outcome.result.prefix.cache == "restarts"
+    assert outcome.result.prefix.changed == (f"messages.{len(before) - 2}",)

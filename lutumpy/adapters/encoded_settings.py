@@ -34,7 +34,14 @@ from lutumpy.core.bound_reasoning import BoundReasoning, SignedTurn
 from lutumpy.core.items import AssistantTurn, OpaqueBlock, ReasoningBlock, Verbatim
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
-from lutumpy.core.turn_settings import KEPT, SettingsInForce, TurnSettings, words_of
+from lutumpy.core.turn_settings import (
+    KEPT,
+    SettingsInForce,
+    TurnSettings,
+    split_off_deferred,
+    without_deferred,
+    words_of,
+)
 
 __all__ = [
     "ELSEWHERE",
@@ -100,6 +107,11 @@ class Spelling(Protocol):
     @property
     def defers(self) -> bool:
         """Whether declared tools may be kept out of the prompt until a search has found them."""
+        ...
+
+    @property
+    def appends_deferred(self) -> bool:
+        """Whether deferred tools may be declared behind the others."""
         ...
 
     @property
@@ -265,7 +277,7 @@ class EncodedSettings:
             entries: The encoded entries.
         """
         if settings.deferred and not self.spelling.defers:
-            settings = _without_deferred(settings)
+            settings = without_deferred(settings)
         if self.base is None:
             if settings.is_base:
                 self.note(self.begin(settings))
@@ -289,6 +301,8 @@ class EncodedSettings:
             specs = tuple([spec for spec in specs if spec.name not in removed])
             removed = ()
         late = set(settings.deferred)
+        if late and self.has_read and self.spelling.appends_deferred:
+            specs, self.declared = split_off_deferred(specs, late)
         deferred = tuple([spec for spec in specs if spec.name in late])
         self.base = ToolOffering(specs, deferred=deferred)
         return self.spelling.withdraw(removed) if removed else NOTHING_TO_SAY
@@ -482,15 +496,3 @@ def has_tools_of(offering: ToolOffering, base: ToolOffering) -> bool:
         return False
     one, other = offering.specs, base.specs
     return one is other or (len(one) == len(other) and all(map(is_, one, other)))
-
-
-def _without_deferred(settings: TurnSettings) -> TurnSettings:
-    """A record where no tool can be deferred: what a search has to find first isn't there."""
-    late = frozenset(settings.deferred)
-    return replace(
-        settings,
-        defined=tuple([spec for spec in settings.defined if spec.name not in late]),
-        added=tuple([name for name in settings.added if name not in late]),
-        removed=tuple([name for name in settings.removed if name not in late]),
-        deferred=(),
-    )

@@ -23,10 +23,12 @@ class ChoiceSpelling:
         says_output: Never: the format is a field, too.
         keeps_withdrawn: Tools that aren't offered stay declared: the choice leaves them out.
         defers: No tool is kept out of the prompt.
+        appends_deferred: Never, for the same reason.
         chooses_appended: Never: no entry brings a tool.
     """
 
     __slots__ = (
+        "appends_deferred",
         "chooses_appended",
         "default_effort",
         "defers",
@@ -40,6 +42,7 @@ class ChoiceSpelling:
         self.default_effort: str | None = None
         self.says_output: bool = False
         self.keeps_withdrawn: bool = True
+        self.appends_deferred: bool = False
         self.defers: bool = False
         self.chooses_appended: bool = False
 

@@ -22,6 +22,7 @@ with the bytes of the one before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -37,7 +38,9 @@ __all__ = [
     "in_force_after",
     "make_base",
     "new_description",
+    "split_off_deferred",
     "step_between",
+    "without_deferred",
     "words_of",
 ]
 
@@ -309,3 +312,24 @@ def words_of(settings: TurnSettings) -> list[str]:
     if settings.effort is not KEPT:
         words.append(f"effort {settings.effort or 'default'}")
     return words
+
+
+def split_off_deferred(
+    specs: tuple[ToolSpec, ...], late: set[str]
+) -> tuple[tuple[ToolSpec, ...], list[ToolSpec]]:
+    """The tools of a history, and the deferred ones behind all others: they stay behind them."""
+    ends = [index for index, spec in enumerate(specs, 1) if spec.name not in late]
+    end = ends[-1] if ends else len(specs)
+    return specs[:end], [*specs[end:]]
+
+
+def without_deferred(settings: TurnSettings) -> TurnSettings:
+    """A record where no tool can be deferred: what a search has to find first isn't there."""
+    late = frozenset(settings.deferred)
+    return replace(
+        settings,
+        defined=tuple([spec for spec in settings.defined if spec.name not in late]),
+        added=tuple([name for name in settings.added if name not in late]),
+        removed=tuple([name for name in settings.removed if name not in late]),
+        deferred=(),
+    )

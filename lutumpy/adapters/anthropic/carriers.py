@@ -66,12 +66,14 @@ class MessagesSpelling:
         says_output: Never: the format is a field, which binds nothing.
         keeps_withdrawn: Whether tools that aren't offered may stay declared.
         defers: Tools may be kept out of the prompt until a search has found them.
+        appends_deferred: Deferred tools may be declared behind the others, for references.
         chooses_appended: Never: a choice of a tool that isn't in `tools` is refused, and nobody
             says that it may be one that is deferred there.
     """
 
     __slots__ = (
         "_carriers",
+        "appends_deferred",
         "chooses_appended",
         "default_effort",
         "defers",
@@ -86,6 +88,7 @@ class MessagesSpelling:
         self.default_effort: str | None = "high"
         self.says_output: bool = False
         self.keeps_withdrawn: bool = carriers.tools
+        self.appends_deferred: bool = True
         self.defers: bool = True
         self.chooses_appended: bool = False
 

@@ -40,10 +40,12 @@ class ConverseSpelling:
         says_output: Never: the format is a field, too.
         keeps_withdrawn: Whether tools that aren't offered may stay declared.
         defers: Never: the API knows no deferred tools.
+        appends_deferred: Never, for the same reason.
         chooses_appended: Never: no message brings a tool.
     """
 
     __slots__ = (
+        "appends_deferred",
         "chooses_appended",
         "default_effort",
         "defers",
@@ -57,6 +59,7 @@ class ConverseSpelling:
         self.default_effort: str | None = None
         self.says_output: bool = False
         self.keeps_withdrawn: bool = changes
+        self.appends_deferred: bool = False
         self.defers: bool = False
         self.chooses_appended: bool = False
 

@@ -77,12 +77,14 @@ class ResponsesSpelling:
         says_output: Whether an item sets the output format.
         keeps_withdrawn: Tools that aren't offered stay declared: the choice leaves them out.
         defers: Tools may be kept out of the prompt until a search has found them.
+        appends_deferred: Never: items bring what is new.
         chooses_appended: A choice may name a tool that an item brings.
     """
 
     __slots__ = (
         "_carriers",
         "_render",
+        "appends_deferred",
         "chooses_appended",
         "default_effort",
         "defers",
@@ -100,6 +102,7 @@ class ResponsesSpelling:
         self.default_effort: str | None = None
         self.says_output: bool = carriers.updates
         self.keeps_withdrawn: bool = carriers.tools
+        self.appends_deferred: bool = False
         self.defers: bool = True
         self.chooses_appended: bool = True
 

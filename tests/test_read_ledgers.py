@@ -41,6 +41,12 @@ def look(key: str) -> str:
     return key
 
 
+@tool_fn(name="look")
+def look_far(key: str, pages: int = 1) -> str:
+    """Look something up."""
+    return key
+
+
 @tool_fn
 def send(key: str) -> str:
     """Send a text."""
@@ -53,6 +59,10 @@ class First(Toolset):
 
 class Tools(Toolset):
     look, send = tool(look), tool(send)
+
+
+class Redefined(Toolset):
+    look, send = tool(look_far), tool(send)
 
 
 ONLY_SEND = {"tools": Tools, "available": ToolAvailability.only(Tools.send)}
@@ -103,3 +113,43 @@ def test_a_history_with_changes_goes_back_as_it_came_and_on_PB6_PB18(
     assert not ask(session, llm, **ONLY_SEND).dropped
     assert not ask(session, llm, tools=Tools).dropped
     assert llm.transformed == 0
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_unverified_reasoning_is_sent_behind_unchanged_entries_alone_PB8_PB18(name: str) -> None:
+    """A conversation that starts again sends none of it, and says so."""
+    llm, session = JudgedModel(ADAPTERS[name]()), Session()
+    session.push_user("go")
+    ask(session, llm, tools=Tools)
+    ask(session, llm, **ONLY_SEND)
+    ask(session, llm, tools=Tools)
+    session = read_again(llm.bodies[-1], llm)
+    assert ask(session, llm, tools=Tools).unverified == (0, 1)
+    report = ask(session, llm, tools=Redefined, on_prefix_change="drop")
+    assert [gone.turn for gone in report.dropped] == [0, 1, 2]
+    assert {gone.by for gone in report.dropped} == {"lutumpy"}
+    assert report.unverified == ()
+    for _ in range(2):
+        report = ask(session, llm, tools=Redefined)
+        assert (report.dropped, report.unverified) == ((), ())
+    assert llm.transformed == 0
+    assert "thought 3" not in json.dumps(llm.bodies[-1])
+    assert "thought 4" in json.dumps(llm.bodies[-1])
+
+
+def test_a_change_that_is_taken_out_spoils_what_comes_behind_it_PB18() -> None:
+    for name in ("messages", "converse"):
+        llm, session = JudgedModel(ADAPTERS[name]()), Session()
+        session.push_user("go")
+        ask(session, llm, tools=Tools)
+        ask(session, llm, **ONLY_SEND)
+        ask(session, llm, tools=Tools)
+        session = read_again(llm.bodies[-1], llm)
+        report = ask(session, llm, tools=Tools, on_prefix_change="drop")
+        assert (report.dropped, report.unverified) == ((), (0, 1))
+        # The list of tools is the one that was read, and the first turn is behind nothing else.
+        ask(session, llm, **ONLY_SEND)
+        report = ask(session, llm, tools=Tools, on_prefix_change="drop")
+        assert [gone.turn for gone in report.dropped] == [1, 2, 3]
+        assert report.unverified == (0,)
+        assert llm.transformed == 0

@@ -322,14 +322,16 @@ class EncodedSettings:
         in_force = self.in_force
         offered = tuple([spec for spec in in_force.declared() if spec.name in in_force.offered])
         late = tuple([spec for spec in offered if spec.name in in_force.deferred])
-        self.base = ToolOffering(offered, deferred=late)
+        before, self.base = self.base, ToolOffering(offered, deferred=late)
+        is_same = before is not None and (before.specs, before.deferred) == (offered, late)
+        if self.has_read and (self.places or not is_same):
+            self.bound.spoil_unknown(self.places[0] if is_same else 0)  # rule PB18
         if offering is not None and has_tools_of(offering, self.base):
             self.base = offering
         self.declared, self.appended = [], {}
         self.effort, self.output = in_force.effort, in_force.output
         self._effort_is_encoded = False
-        if self.places or self.pending:
-            # Where no entry has said a change, all of them stay as they are.
+        if self.places or self.pending:  # else all entries stay as they are
             self.rewrites |= {(STARTED_AGAIN, self.turns)}
         self.pending = [entry for entry in self.pending if not entry[1]]
         if self.places:

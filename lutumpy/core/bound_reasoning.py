@@ -31,6 +31,8 @@ __all__ = ["BoundReasoning", "SignedTurn"]
 
 BoundForm: TypeAlias = Callable[[bytes], bytes]
 
+_NEVER = ""  # the digest of no prefix
+
 _IDS = re.compile(rb'"id":("(?:[^"\\]|\\.)*")')
 
 
@@ -120,6 +122,15 @@ class BoundReasoning:
         del self._chain[entry + 1 :]
         if self.signed and self.signed[-1].entry > entry:
             self._fits = (b"", 0)
+
+    def spoil_unknown(self, entry: int) -> None:
+        """Entries from this one on aren't any more what they were: reasoning behind it, of which
+        nobody knows what it was signed over, doesn't fit there.
+        """
+        self._fits = (b"", 0)
+        for turn in self.signed:
+            if turn.prefix is None and turn.entry >= entry:
+                turn.prefix = _NEVER
 
     def digest(self, beginning: bytes, entries: Sequence[bytes], kept: int) -> str:
         """The digest of a prefix: of a request's beginning and all these entries.

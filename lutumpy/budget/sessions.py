@@ -54,6 +54,7 @@ def count_session(account: Account, session: Session, model: str | None) -> None
     rest = session.usage - known
     if tokens_of(rest) > 0:
         account.close(None, rest, account.price(rest, *names))
+    account.count_requests(len(session.unsettled))
     for request in session.unsettled:
         # It doesn't say where it was sent: to the host that has answered by this name, if any has.
         name = ModelName(request.api, request.model or model)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lutumpy import Session, TakenOverError, ToolResult
+from lutumpy import Session, TakenOverError, ToolResult, Usage
 from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
+from lutumpy.durable.lost_costs import COST, count_lost, dump_lost
 from lutumpy.durable.patience import record_patiently
 from lutumpy.durable.store import SessionStore
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, is_answer
@@ -104,11 +105,15 @@ class OpenConversation:
         claim: What every write names; that of the open round.
         session: The conversation.
         unresolved: The calls whose outcome is not known and that nobody has decided.
+        answer_usage: What the answer of the open round has cost, once it is recorded or about to
+            be: no run has to pay for it again.
     """
 
     def __init__(self, store: SessionStore, claim: Claim) -> None:
         self.store: SessionStore = store
         self.session: Session = Session.build(claim.items, claim.state)
+        count_lost(self.session, claim.records)
+        self._note_costs()
         self._cost_at_loop: int = self.session.usage.total_tokens
         # The items are in the session now.
         self.claim: Claim = replace(claim, items=(), state={})
@@ -187,6 +192,26 @@ class OpenConversation:
                 f"another process has recorded another {name} of round {self.claim.round} of "
                 f"{self.scope!r}; what this one had is not used"
             )
+
+    async def record_costs(self) -> None:
+        """Write down what this run has paid for answers that the store doesn't have."""
+        session = self.session
+        lost = dump_lost(
+            session.usage - self._usage_known - self.answer_usage,
+            session.unsettled[self._unsettled_known :],
+        )
+        if lost is None:
+            return
+        number = sum(name.startswith(COST) for name in self._records)
+        name = f"{COST}{self.claim.fence}:{number}"
+        self._records[name] = await self.store.record(self.claim, name, lost)
+        self._note_costs()
+
+    def _note_costs(self) -> None:
+        """Take what the session has cost so far for what the store knows."""
+        self._usage_known: Usage = self.session.usage
+        self._unsettled_known: int = len(self.session.unsettled)
+        self.answer_usage: Usage = Usage()
 
     def loop_counts(self) -> LoopCounts:
         """What a loop that begins now goes on counting from (rule P17)."""
@@ -416,6 +441,7 @@ class OpenConversation:
         )
         self._records = {}
         self._reported_by_results = ()
+        self._note_costs()
         if self.unresolved:
             await self._look_at_unresolved()
         return ()

@@ -25,6 +25,7 @@ from lutumpy.durable.checks import (
 from lutumpy.durable.codecs import Codec
 from lutumpy.durable.columns import read, write
 from lutumpy.durable.following import Tails
+from lutumpy.durable.lost_costs import count_lost
 from lutumpy.durable.questions import AskedCall
 from lutumpy.durable.tables import Operation
 from lutumpy.durable.types import (
@@ -104,8 +105,10 @@ class DatabaseStore:
 
     async def session(self, scope: str) -> Session:
         """See `SessionStore.session`."""
-        items, state = await self._run(operations.load(scope))
-        return Session.build(items, state)
+        items, state, costs = await self._run(operations.load(scope))
+        session = Session.build(items, state)
+        count_lost(session, costs)
+        return session
 
     async def scopes(
         self,

@@ -167,6 +167,7 @@ class DurableEffects(AsyncEffects):
         finished = isinstance(outcome, Finished)
         if finished or self._settings.hooks_wait:
             answered = outcome.result.turn if finished else outcome.round.turn
+            conversation.answer_usage = answered.usage
             try:
                 await conversation.record_own("turn", dump_answer(answered))
                 await self._tell_answer(answered)
@@ -211,6 +212,7 @@ class DurableEffects(AsyncEffects):
         return await self._apply_decisions(plan, data)
 
     async def _tell_taken_up(self, turn: AssistantTurn) -> None:
+        self._conversation.answer_usage = turn.usage
         if self._on_taken_up is not None:
             self._on_taken_up(turn)
         await self._tell_answer(turn)
@@ -230,6 +232,7 @@ class DurableEffects(AsyncEffects):
             if self._settings.carrier is not None:
                 await conversation.record_trace(self._settings.carrier())
             data = plan.dump(scope=conversation.scope, sign=self._settings.sign)
+            conversation.answer_usage = plan.turn.usage
             await conversation.record_own("plan", data)
             if conversation.recorded("turn") is None:
                 await self._tell_answer(plan.turn)

@@ -101,6 +101,11 @@ async def give_up(
     """
     claim, counting = conversation.claim, counting_store(conversation.store)
     with anyio.CancelScope(shield=True), anyio.move_on_after(SECONDS_TO_GIVE_UP):
+        if not isinstance(error, TakenOverError):
+            try:
+                await conversation.record_costs()
+            except Exception as failed:
+                logger.warning("what %r has cost was not recorded: %s", claim.scope, failed)
         try:
             if is_stopped:
                 # What waits by now waits for the next run, and doesn't begin it.

@@ -28,6 +28,7 @@ from lutumpy.durable.checks import (
     notice_id,
 )
 from lutumpy.durable.envelopes import marker_of, open_envelope
+from lutumpy.durable.lost_costs import count_lost
 from lutumpy.durable.memory_operators import MemoryOperators
 from lutumpy.durable.memory_state import (
     Conversation,
@@ -83,7 +84,10 @@ class MemoryStore(MemoryOperators):
         with self._lock:
             found = self._find(scope)
             items, state = [*found.items], found.state
-        return Session.build(items, state)
+            records = found.records_of_round()
+        session = Session.build(items, state)
+        count_lost(session, records)
+        return session
 
     async def delete(self, scope: str) -> None:
         """See `SessionStore.delete`."""
@@ -106,9 +110,7 @@ class MemoryStore(MemoryOperators):
             found.fence += 1
             found.attempts += 1
             found.lease_until, found.lease = now() + timedelta(seconds=lease), lease
-            of_round = {
-                name: value for (n, name), value in found.records.items() if n == found.round
-            }
+            of_round = found.records_of_round()
             begun = {name for n, name in found.begun if n == found.round}
             return Claim(
                 scope,
@@ -261,10 +263,7 @@ class MemoryStore(MemoryOperators):
         """See `QuestionStore.asked`."""
         with self._lock:
             found = self._find(scope)
-            records = {
-                name: value for (n, name), value in found.records.items() if n == found.round
-            }
-            return asked_calls(copy_of(records), self._inbox_of(found))
+            return asked_calls(copy_of(found.records_of_round()), self._inbox_of(found))
 
     async def answer(
         self, scope: str, call_id: str, leg: int, answers: Mapping[str, JsonValue], *, by: str

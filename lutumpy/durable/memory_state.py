@@ -105,6 +105,10 @@ class Conversation:
     # When entries of the inbox came, by id, and events, by number.
     times: dict[str | int, datetime] = field(default_factory=dict)
 
+    def records_of_round(self) -> dict[str, JsonValue]:
+        """The records of the open round that have a value, by name."""
+        return {name: value for (n, name), value in self.records.items() if n == self.round}
+
     def add_entry(self, entry: InboxEntry) -> None:
         """Put something into the inbox."""
         self.inbox.append(entry)

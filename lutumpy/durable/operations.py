@@ -25,6 +25,7 @@ from lutumpy.durable.columns import (
     whole,
     write,
 )
+from lutumpy.durable.lost_costs import COST
 from lutumpy.durable.outside import inbox, inbox_of, refused
 from lutumpy.durable.past import keep_round
 from lutumpy.durable.tables import (
@@ -113,14 +114,20 @@ def _append_items(key: str, first: int, items: Sequence[Mapping[str, Any]]) -> Q
     return Query("INSERT INTO {t}items (scope, seq, item) VALUES (?, ?, ?)", rows, many=True)
 
 
-def load(scope: str) -> Operation[tuple[list[Any], Any]]:
-    """The items and the state of a conversation."""
-    found = yield Query("SELECT state, items FROM {t}sessions WHERE scope = ?", (key_of(scope),))
+def load(scope: str) -> Operation[tuple[list[Any], Any, Mapping[str, Any]]]:
+    """The items and the state of a conversation, and the records of costs of its open round."""
+    key = key_of(scope)
+    found = yield Query("SELECT state, items, round FROM {t}sessions WHERE scope = ?", (key,))
     if not found:
         raise unknown(scope)
-    state, count = found[0]
+    state, count, round = found[0]
     items = yield from items_of(scope, count)
-    return items, read(state)
+    costs = yield Query(
+        "SELECT name, value FROM {t}records "
+        "WHERE scope = ? AND round = ? AND name >= ? AND name < ? AND value IS NOT NULL",
+        (key, round, COST, COST + "~"),
+    )
+    return items, read(state), {name: read(value) for name, value in costs}
 
 
 def delete(scope: str) -> Operation[None]:

@@ -170,7 +170,10 @@ class SessionStore(Protocol):
         ...
 
     async def session(self, scope: str) -> Session:
-        """The conversation as it is committed, to be read; nothing is claimed."""
+        """The conversation as it is committed, to be read; nothing is claimed.
+
+        Its costs include those that failed runs have recorded in the open round (`cost:...`).
+        """
         ...
 
     async def scopes(

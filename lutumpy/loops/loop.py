@@ -131,11 +131,13 @@ class Loop:
             is_open: A round that another loop began is open, and the effects have its answer: it is
                 finished before a limit is looked at.
         """
-        if self.rounds and not is_open:
-            # Another loop began this: it may have ended at the limit without having said so.
+        if (self.rounds or self.counts.tokens > 0) and not is_open:
+            # Another loop began this: it may have ended at the limit without having said so, or
+            # have paid for requests that failed.
             limit = self._limit_reached()
             if limit is not None:
-                return (yield from self._end_at_limit(_last_text(self._session), limit))
+                text = _last_text(self._session) if self.rounds else ""
+                return (yield from self._end_at_limit(text, limit))
         while True:
             if self._may_wait and not is_open and self._session.transcript.waits:
                 return (yield from self._end_at_limit(_last_text(self._session), "open"))

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lutumpy import Session, TakenOverError, ToolResult, Usage
+from lutumpy.durable.delivery_spans import DeliverySpans
 from lutumpy.durable.late import LateReader, expired_result, is_late, late_id, store_now
 from lutumpy.durable.lost_costs import COST, count_lost, dump_lost
 from lutumpy.durable.patience import record_patiently
@@ -127,6 +128,8 @@ class OpenConversation:
         self.before_late: Callable[[Sequence[tuple[ToolResult, str]]], Awaitable[None]] | None = (
             None
         )
+        # Makes the spans of late results, where a loop has telemetry.
+        self.delivery_spans: DeliverySpans | None = None
         # The open calls that nobody knows of any more; a loop that polls sets it.
         self.lost: frozenset[str] = frozenset()
         # What makes items of late results; a loop sets it.
@@ -336,6 +339,8 @@ class OpenConversation:
             items, reported = await self.late.items(self.session, late, expired)
             if self.before_late is not None:
                 await self.before_late(reported)
+            if self.delivery_spans is not None:
+                self.delivery_spans.note_taken([result for result, _ in reported], late)
             for call in expired:
                 await self._note_expired(call)
             transcript.append_late(items)

@@ -61,6 +61,7 @@ from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
     AsyncEffects,
     LoopCounts,
+    LoopTelemetry,
     OpenRound,
     PendingCalls,
     Policy,
@@ -99,8 +100,8 @@ class RoundSettings:
         drift: What becomes of a plan whose tools are others now.
         hooks_wait: Whether hooks may wait while they decide.
         review: What reviews results.
-        carrier: Gives the current span as text, where spans are made: a process that takes the
-            round up links its own to that.
+        telemetry: Makes spans, where that is wanted: a process that takes the round up links its
+            own to those of the one that planned it.
         late: What a round does whose calls are open: it waits for their results, or is committed
             with their promises.
         polls: Asks for the results of calls that nobody delivers.
@@ -113,7 +114,7 @@ class RoundSettings:
     drift: Literal["refuse", "reject"]
     hooks_wait: bool
     review: ToolHooks[Any] | None
-    carrier: Callable[[], Mapping[str, str]] | None = None
+    telemetry: LoopTelemetry | None = None
     late: Literal["wait", "go_on"] = "wait"
     polls: Polls = field(default_factory=Polls)
 
@@ -229,8 +230,8 @@ class DurableEffects(AsyncEffects):
         plan = await round.apply_hooks(hooks)
         conversation = self._conversation
         try:
-            if self._settings.carrier is not None:
-                await conversation.record_trace(self._settings.carrier())
+            if self._settings.telemetry is not None:
+                await conversation.record_trace(self._settings.telemetry.carrier())
             data = plan.dump(scope=conversation.scope, sign=self._settings.sign)
             conversation.answer_usage = plan.turn.usage
             await conversation.record_own("plan", data)
@@ -307,6 +308,7 @@ class DurableEffects(AsyncEffects):
         """The tickets of the pending calls, each for the leg that its call is at."""
         tickets = [*plan.tickets(scope=self._conversation.scope)]
         for index, call in enumerate(pending.calls):
+            call.key = tickets[index].key  # fixed with the plan: whoever watches the call sees it
             if may_ask(call.tool):
                 call.leg = leg_of(self._conversation, call.metadata.id)
                 tickets[index] = ticket_of_leg(tickets[index], call.leg)

@@ -127,16 +127,28 @@ async def settle_open_calls(
     by_id = {result.metadata.id: result for result in results}
     for each in polled:
         await cancel_polled(each.poller, each.call, by_id[each.call.call_id])
-    if conversation.before_late is not None:
-        reasons = dict.fromkeys([call.call_id for call in promised if waits], "expired")
-        reasons |= {str(entry.value["call_id"]): "delivered" for entry in still_open.used}
-        taken = [
-            (result, reasons[result.metadata.id])
-            for result in results
-            if result.metadata.id in reasons
-        ]
-        await conversation.before_late(taken)
+    await _tell_taken(conversation, tickets, results, promised if waits else [], still_open.used)
     return results
+
+
+async def _tell_taken(
+    conversation: OpenConversation,
+    tickets: Sequence[CallTicket],
+    results: Sequence[ToolResult],
+    promised: Sequence[OpenCall],
+    used: Sequence[InboxEntry],
+) -> None:
+    """Tell log and telemetry which late results the round takes."""
+    reasons = dict.fromkeys([call.call_id for call in promised], "expired")
+    reasons |= {str(entry.value["call_id"]): "delivered" for entry in used}
+    taken = [
+        (result, reasons[result.metadata.id]) for result in results if result.metadata.id in reasons
+    ]
+    if conversation.before_late is not None:
+        await conversation.before_late(taken)
+    if conversation.delivery_spans is not None:
+        keys = {ticket.call_id: ticket.key for ticket in tickets}
+        conversation.delivery_spans.note_taken([result for result, _ in taken], used, keys)
 
 
 async def _wait_for(

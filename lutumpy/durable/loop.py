@@ -43,6 +43,7 @@ from lutumpy import (
 )
 from lutumpy.durable.attempts import check_max_attempts, find_stuck
 from lutumpy.durable.conversation import OpenConversation, is_message
+from lutumpy.durable.delivery_spans import DeliverySpans
 from lutumpy.durable.effects import (
     DurableEffects,
     RoundSettings,
@@ -178,10 +179,9 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             runner = LocalRunner(self._loop_settings.dispatcher, options.get("executor"))
         review = hooks if isinstance(hooks, ToolHooks) else None
         telemetry = self._loop_settings.telemetry
-        carrier = None if telemetry is None else telemetry.carrier
         hooks_wait = has_async_hooks(decider)
         settings = RoundSettings(
-            tools, runner, sign, verify, drift, hooks_wait, review, carrier, late
+            tools, runner, sign, verify, drift, hooks_wait, review, telemetry, late
         )
         super().__init__(store, settings)
         self._late = LateReader(tools, drift, review)
@@ -254,6 +254,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
         """Go on with a claimed conversation, and give it up on every way out."""
         conversation = OpenConversation(self._store, claim)
         conversation.late = self._late
+        conversation.delivery_spans = DeliverySpans(self._settings.telemetry, claim.scope)
         writer = EventWriter(conversation) if self.has_events else None
         work = partial(self._work, conversation, claim.inbox, writer, in_thread=in_thread)
         status: Status | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lutumpy import CallTicket, HookError, ToolRoundPlan
 from lutumpy.durable.decisions import read_decision
+from lutumpy.durable.delivery_spans import DeliverySpans
 from lutumpy.durable.effects import RoundSettings, held_calls
 from lutumpy.durable.late import LateStore, late_value, result_of_delivery, withdrawn_result
 from lutumpy.durable.questions import QuestionStore, check_answers
@@ -60,7 +61,9 @@ class LoopInbox:
                 await self._check_decisions(scope, each.plan, decisions, by)
         return await self._store.decide(scope, digest, decisions, by=by)
 
-    async def deliver(self, ticket: CallTicket, output: Any) -> bool:
+    async def deliver(
+        self, ticket: CallTicket, output: Any, *, earlier: Mapping[str, str] | None = None
+    ) -> bool:
         """Leave the late result of a call, from any process, at any time, as often as one likes.
 
         The next run takes it, once. It may come before the round of the call is recorded.
@@ -68,6 +71,8 @@ class LoopInbox:
         Args:
             ticket: The ticket that the tool got; `CallTicket.load` reads its dump.
             output: What the tool gave; an exception for one that failed; or a `ToolResult`.
+            earlier: What the telemetry's `carrier` gave in the tool, where that ran in another
+                process: the span of the delivery is linked to that of the call.
 
         Returns:
             `True`; `False` if the call had its late result already: that one stands.
@@ -80,8 +85,11 @@ class LoopInbox:
         """
         toolset = self._settings.tools.__view__().toolset
         result = result_of_delivery(ticket, output, toolset)
-        value = late_value(ticket.call_id, ticket.tool, result, digest=ticket.tool_digest)
-        return await self._late_store().deliver(ticket.scope, ticket.call_id, value)
+        store = self._late_store()
+        spans = DeliverySpans(self._settings.telemetry, ticket.scope)
+        with spans.leave(result, ticket.key, earlier) as marks:
+            value = late_value(ticket.call_id, ticket.tool, result, digest=ticket.tool_digest)
+            return await store.deliver(ticket.scope, ticket.call_id, {**value, **marks})
 
     async def withdraw(self, scope: str, call_id: str, *, reason: str, by: str) -> bool:
         """Give an open call up: its late result says that it was rejected, and why.

@@ -25,7 +25,11 @@ class RunningLoop(Protocol):
 
 
 class LoopTelemetry(Protocol):
-    """What a loop is watched by."""
+    """What a loop is watched by.
+
+    One that has `delivery` as well, as `lutumpy.otel.Telemetry`, is told of each late result that a
+    `DurableLoop` delivers or takes.
+    """
 
     def model(self, llm: Model, /) -> Model:
         """The model, watched."""

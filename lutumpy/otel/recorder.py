@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import MeterProvider
@@ -32,6 +32,18 @@ _SECONDS_BETWEEN_QUESTIONS = 0.1
 _SILENT = frozenset(
     {"NoOpMeterProvider", "NoOpTracerProvider", "ProxyTracerProvider", "_ProxyMeterProvider"}
 )
+
+
+class PromisedSpan(NamedTuple):
+    """The span of a call whose result comes later.
+
+    Attributes:
+        context: Where it is.
+        key: The idempotency key of the call, where that was fixed.
+    """
+
+    context: SpanContext
+    key: str | None
 
 
 class Recorder:
@@ -73,7 +85,7 @@ class Recorder:
         self._is_heard = False
         self._ask_again_at = 0.0
         # Spans of calls whose results come later, by call id, oldest first.
-        self._promised: OrderedDict[str, SpanContext] = OrderedDict()
+        self._promised: OrderedDict[str, PromisedSpan] = OrderedDict()
         self._tracer: Tracer | None = None
         self._instruments: Instruments | None = None
 
@@ -128,13 +140,13 @@ class Recorder:
         conversation = self._conversation
         return guard(conversation) if callable(conversation) else conversation
 
-    def remember(self, call_id: str, context: SpanContext) -> None:
-        """Keep the span of a call whose result comes later."""
-        self._promised[call_id] = context
+    def remember(self, call_id: str, context: SpanContext, key: str | None = None) -> None:
+        """Keep the span of a call whose result comes later, and the key of the call."""
+        self._promised[call_id] = PromisedSpan(context, key)
         while len(self._promised) > _MOST_PROMISED:
             self._promised.popitem(last=False)
 
-    def recall(self, call_id: str) -> SpanContext | None:
+    def recall(self, call_id: str) -> PromisedSpan | None:
         """The span of a call whose result comes now, if it was made here."""
         return self._promised.pop(call_id, None)
 

@@ -147,15 +147,24 @@ class Telemetry:
 
     @contextmanager
     def delivery(
-        self, result: ToolResult, *, earlier: Mapping[str, str] | None = None
+        self,
+        result: ToolResult,
+        *,
+        key: str | None = None,
+        conversation: str | None = None,
+        earlier: Mapping[str, str] | None = None,
     ) -> Iterator[None]:
         """The span of a delivery: of a result that comes later than its call.
 
         Usage: `with telemetry.delivery(result): session.deliver([result])`. It is linked to the
-        span of the call, which ended when its result was promised.
+        span of the call, which ended when its result was promised. A `DurableLoop` with this
+        telemetry makes it by itself.
 
         Args:
             result: The late result.
+            key: The idempotency key of the call, as its ticket has it; by default that of the
+                call's span, where that was made here.
+            conversation: The conversation's id, in place of the one that was given before.
             earlier: What `carrier` gave in the tool, where that ran in another process.
         """
         recorder, metadata = self._recorder, result.metadata
@@ -164,13 +173,16 @@ class Telemetry:
             names.TOOL_CALL_ID: metadata.id,
             names.DELIVERY_STATUS: result.status,
         }
-        conversation = recorder.conversation_id()
+        conversation = conversation or recorder.conversation_id()
         if conversation is not None:
             attributes[names.CONVERSATION] = conversation
         links = _links_to(earlier)
         promised = recorder.recall(metadata.id)
-        if promised is not None and promised.is_valid:
-            links.append(Link(promised, {names.LINK: names.LINK_PROMISE}))
+        if promised is not None and promised.context.is_valid:
+            links.append(Link(promised.context, {names.LINK: names.LINK_PROMISE}))
+            key = key or promised.key
+        if key is not None:
+            attributes[names.CALL_KEY] = key
         span = recorder.tracer.start_span(
             f"{names.DELIVER} {metadata.name}",
             kind=SpanKind.INTERNAL,

@@ -67,6 +67,8 @@ class ToolSpan:
             names.TOOL_EFFECT: definition.options.effect,
             names.CALL_ATTEMPT: attempt,
         }
+        if self._call.key is not None:
+            attributes[names.CALL_KEY] = str(self._call.key)
         conversation = self._recorder.conversation_id()
         if conversation is not None:
             attributes[names.CONVERSATION] = conversation
@@ -96,7 +98,7 @@ class ToolSpan:
         span.set_attribute(names.CALL_OUTCOME, outcome)
         measured = {names.TOOL_NAME: self._call.metadata.name, names.CALL_OUTCOME: outcome}
         if outcome == "promised":
-            self._recorder.remember(self._call.metadata.id, span.get_span_context())
+            self._recorder.remember(self._call.metadata.id, span.get_span_context(), self._call.key)
         elif outcome not in ("ok", "asked"):
             kind = outcome if error is None else error_type(error)
             mark_failed(span, kind)

@@ -34,7 +34,7 @@ from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore
 from lutumpy.execution import Begun, ExecutionResult, UnresolvedCall
-from lutumpy.tools import written_text
+from lutumpy.tools import still_running_reason, written_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -272,7 +272,7 @@ def _rejected(ticket: CallTicket, known: UnresolvedCall) -> ExecutionResult:
 
 
 def _still_running(ticket: CallTicket, other: str) -> ExecutionResult:
-    reason = f"An equal call ({other}) is still running; its result comes by itself."
+    reason = still_running_reason(other)
     return ExecutionResult(
         ticket.metadata, f"Tool call rejected: {reason}", "rejected", reason, outcome="rejected"
     )

@@ -11,17 +11,17 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from lutumpy import ApprovalRequest, Selector, ToolMetadata
+from lutumpy import ApprovalRequest, OpenCall, Selector, ToolMetadata
 from lutumpy.execution.around import Around, nest_around
 from lutumpy.execution.dispatcher import Dispatcher, Runner
 from lutumpy.execution.journal import CallJournal
 from lutumpy.execution.report import CallReport, ExecutionReport
-from lutumpy.execution.results import ExecutionResult, rejected
+from lutumpy.execution.results import ExecutionResult, rejected, runs_once
 from lutumpy.execution.run import Backoff, Run
 from lutumpy.execution.slots import Slots
 from lutumpy.execution.unresolved import Unresolved, UnresolvedCall
 from lutumpy.hooks import BaseToolCall
-from lutumpy.tools import ByTool, tool_key
+from lutumpy.tools import ByTool, still_running_reason, tool_key, written_arguments, written_text
 
 __all__ = ["ToolExecutor", "refuse_running_loop"]
 
@@ -110,6 +110,7 @@ class ToolExecutor:
         journal: CallJournal | None = None,
         around: Around | None = None,
         about: Mapping[str, Any] | None = None,
+        open_calls: Iterable[OpenCall] = (),
     ) -> list[ExecutionResult]:
         """Run calls: those of a round, or the pending ones of a plan.
 
@@ -128,6 +129,9 @@ class ToolExecutor:
             journal: In place of the executor's.
             around: As the executor's, and outside of it.
             about: Further fields of the log records of these calls, as their round.
+            open_calls: The calls of the conversation whose results are still to come
+                (`session.open_calls`): of a `once` tool no equal call is run. With a journal that
+                knows them they aren't needed.
 
         Returns:
             One result for each call, in call order.
@@ -158,8 +162,11 @@ class ToolExecutor:
                 "the report is of another run; make a new ExecutionReport() for each; "
                 "nothing was run"
             )
+        reports = [_report_of(call, resume) for call in listed]
+        if open_calls:
+            _refuse_open(reports, open_calls)
         work = Run(
-            [_report_of(call, resume) for call in listed],
+            reports,
             runners,
             report,
             self._slots,
@@ -185,6 +192,7 @@ class ToolExecutor:
         journal: CallJournal | None = None,
         around: Around | None = None,
         about: Mapping[str, Any] | None = None,
+        open_calls: Iterable[OpenCall] = (),
     ) -> list[ExecutionResult]:
         """As `run`, in an event loop of its own (asyncio), in this thread; async tools run too.
 
@@ -205,6 +213,7 @@ class ToolExecutor:
                 journal=journal,
                 around=around,
                 about=about,
+                open_calls=open_calls,
             )
         )
 
@@ -296,6 +305,19 @@ def _report_of(call: BaseToolCall, resume: ExecutionReport | None) -> CallReport
     if isinstance(call, ApprovalRequest) and report.result is None:
         report.result = rejected(call, call.complete(False).rejection_reason or "")
     return report
+
+
+def _refuse_open(reports: Sequence[CallReport], open_calls: Iterable[OpenCall]) -> None:
+    """Reject what equals an open call of a `once` tool (rule LR13)."""
+    by_text: dict[tuple[str, str], str] = {}
+    for each in open_calls:
+        by_text.setdefault((each.tool, written_text(each.promised.metadata)), each.call_id)
+    for report in reports:
+        call = report.call
+        if report.result is None and runs_once(call):
+            open_id = by_text.get((call.metadata.name, written_arguments(call)))
+            if open_id is not None:
+                report.result = rejected(call, still_running_reason(open_id))
 
 
 def _limits_by_tool(limits: ByTool[Selector[Any, Any, Any], int]) -> dict[Hashable, int]:

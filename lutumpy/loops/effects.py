@@ -22,6 +22,7 @@ from lutumpy import (
     ApprovalRequest,
     Finished,
     NeedsTools,
+    OpenCall,
     RoundClosedError,
     Session,
     ToolResult,
@@ -56,6 +57,7 @@ class PendingCalls(NamedTuple):
             off.
         around: What is around each attempt, outside the executor's own.
         about: Further fields of the log records of the calls: their round, and the model.
+        open_calls: The calls of the conversation whose results are still to come.
     """
 
     number: int
@@ -67,9 +69,13 @@ class PendingCalls(NamedTuple):
     report: ExecutionReport
     around: Around | None = None
     about: Mapping[str, Any] | None = None
+    open_calls: Sequence[OpenCall] = ()
 
     def run(self) -> Any:
         """The run of the calls by the executor, to be awaited."""
+        more: dict[str, Any] = {}
+        if self.open_calls:  # an executor of the user's own may take none
+            more["open_calls"] = self.open_calls
         return self.executor.run(
             self.calls,
             self.dispatch,
@@ -77,6 +83,7 @@ class PendingCalls(NamedTuple):
             report=self.report,
             around=self.around,
             about=self.about,
+            **more,
         )
 
 

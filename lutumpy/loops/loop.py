@@ -407,6 +407,7 @@ class Loop:
             report,
             settings.around,
             {"round": self.rounds + 1, "model": plan.model},
+            self._session.open_calls if self._may_wait else (),
         )
         results: Sequence[ToolResult] = yield self._effects.execute(to_run)
         return results

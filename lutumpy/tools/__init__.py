@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.polled import Polled, Poller, poll_once, polled_by, poller_of
     from lutumpy.tools.portable_input import NotPortable, load_input
-    from lutumpy.tools.promised import fit_late_result
+    from lutumpy.tools.promised import fit_late_result, still_running_reason
     from lutumpy.tools.questions import Asked, CallLeg, Question, asking, find_misfit, may_ask
     from lutumpy.tools.result_dumps import RESULT_READERS
     from lutumpy.tools.results import HasMetadata, failed_result
@@ -68,6 +68,7 @@ __all__ = [
     "polled_by",
     "poller_of",
     "restored_origin",
+    "still_running_reason",
     "ticket_in_plan",
     "tool_key",
     "written_arguments",
@@ -90,7 +91,7 @@ _HOMES = homes_of(
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.polled": ["Polled", "Poller", "poll_once", "polled_by", "poller_of"],
         "lutumpy.tools.portable_input": ["NotPortable", "load_input"],
-        "lutumpy.tools.promised": ["fit_late_result"],
+        "lutumpy.tools.promised": ["fit_late_result", "still_running_reason"],
         "lutumpy.tools.questions": [
             "Asked",
             "CallLeg",

@@ -25,7 +25,13 @@ from lutumpy.tools.results import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["OpenCall", "fit_late_result", "may_be_late", "promised_result"]
+__all__ = [
+    "OpenCall",
+    "fit_late_result",
+    "may_be_late",
+    "promised_result",
+    "still_running_reason",
+]
 
 
 def promised_result(
@@ -66,6 +72,11 @@ def _end_of(until: Any, now: datetime) -> datetime | None:
     if until.tzinfo is None:
         raise ValueError("until is a time without its zone: datetime.now(timezone.utc) has one")
     return until.astimezone(timezone.utc)
+
+
+def still_running_reason(call_id: str) -> str:
+    """Why a call isn't run that equals an open one of a `once` tool (rule LR13)."""
+    return f"An equal call ({call_id}) is still running; its result comes by itself."
 
 
 def may_be_late(call: Any) -> bool:

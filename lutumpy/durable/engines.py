@@ -136,7 +136,7 @@ async def _stop_calls(engine: Engine, running: Sequence[CallTicket], journal: Ro
 async def _run_call(
     engine: Engine, ticket: CallTicket, journal: RoundJournal, submitted: dict[str, CallTicket]
 ) -> ExecutionResult:
-    known = await journal.known(ticket)
+    known = await journal.admit(ticket)
     if known is not None:
         return as_execution_result(known)
     # The engine is asked before the marker is written: one that can't be reached leaves no trace.

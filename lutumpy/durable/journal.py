@@ -15,7 +15,8 @@
 #
 # So a `once` call runs only in the moment after its marker was inserted, by whoever inserted it.
 # Where an equal call of a late tool runs beside it, its result is waited for: nobody knows before
-# whether that call will be open.
+# whether that call will be open. Workers that are sent such calls can't wait for each other; there
+# the second one is rejected (`equal_calls.py`).
 #
 # An engine that begins a call at most once by itself asks `known` and `mark` apart (`engines.py`):
 # a marker without a result is then a reason to ask the engine, which may be running the call still.
@@ -30,6 +31,7 @@ import anyio
 from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
 from lutumpy.durable.conversation import JournalHome, WorkersConversation
+from lutumpy.durable.equal_calls import EqualCalls
 from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore
@@ -65,14 +67,22 @@ class StoreJournal:
         # Late `once` calls that are begun here and have no result yet, by id, each with what is set
         # when it has.
         self._starting: dict[str, tuple[CallTicket, anyio.Event]] = {}
+        # In a worker: the places of equal calls, of which this journal doesn't know.
+        self._equal: EqualCalls | None = None
+        if isinstance(conversation, WorkersConversation):
+            self._equal = EqualCalls(conversation)
         # Results that are known, whether or not they could be recorded.
         self._known: dict[str, ToolResult] = {}
 
     async def begin(self, ticket: CallTicket) -> Begun | ToolResult:
         """Whether a call may be run now; see `CallJournal.begin`."""
-        known = await self.known(ticket)
+        known = await (self.admit(ticket) if ticket.late else self.known(ticket))
         if known is not None:
             return known
+        if self._equal is not None and ticket.late and ticket.effect == "once":
+            running = await self._equal.take_place(ticket)
+            if running is not None:
+                return await self._keep(ticket, _still_running(ticket, running))
         equal = self._find_left_over(ticket)
         if equal is not None:
             return await self._keep(ticket, _rejected(ticket, equal))
@@ -101,9 +111,15 @@ class StoreJournal:
         equal = self._find_unresolved(ticket)
         if equal is not None:
             return await self._keep(ticket, _rejected(ticket, equal))
-        if ticket.late and ticket.effect == "once":
-            self._starting[ticket.call_id] = ticket, anyio.Event()
         return None
+
+    async def admit(self, ticket: CallTicket) -> ToolResult | None:
+        """As `known`, for who calls `end` in any case; see `RoundJournal.admit`."""
+        known = await self.known(ticket)
+        is_late = ticket.late and ticket.effect == "once"
+        if known is None and is_late and not self.was_begun(ticket):
+            self._starting[ticket.call_id] = ticket, anyio.Event()
+        return known
 
     async def _wait_for_equal(self, ticket: CallTicket) -> None:
         """Wait for the results of equal late calls that run beside this one (rule LR13)."""
@@ -206,6 +222,8 @@ class StoreJournal:
         self._results[record_name(ticket)] = kept
         if kept.status == "promised":
             self._promised.append(ticket)
+        elif self._equal is not None:
+            await self._equal.leave_place(ticket)
         if ticket.call_id in self._starting:
             _, ended = self._starting.pop(ticket.call_id)
             ended.set()

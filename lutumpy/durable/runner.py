@@ -17,13 +17,22 @@ __all__ = ["CallRunner", "RoundJournal"]
 class RoundJournal(CallJournal, Protocol):
     """The journal that a runner receives: that of the calls of one round of a conversation.
 
-    `begin` is `known` and `mark` in one, for who runs a call right then. The two are for an engine
+    `begin` is `admit` and `mark` in one, for who runs a call right then. The two are for an engine
     that begins a call at most once by itself, and can be asked later what became of it.
     """
 
     async def known(self, ticket: CallTicket) -> ToolResult | None:
         """Why a call isn't run: its recorded result, or the refusal of a call that is equal to an
         unresolved one. `None` where it may be run.
+
+        Raises:
+            TakenOverError: this process lost the conversation.
+        """
+        ...
+
+    async def admit(self, ticket: CallTicket) -> ToolResult | None:
+        """As `known`, for a runner that calls `end` with whatever comes of the call: until then
+        equal calls of a late `once` tool wait here, since nobody knows whether it will be open.
 
         Raises:
             TakenOverError: this process lost the conversation.

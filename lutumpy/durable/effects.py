@@ -44,6 +44,7 @@ from lutumpy import (
     ToolRound,
     ToolRoundPlan,
 )
+from lutumpy.durable.call_limits import run_within_limits
 from lutumpy.durable.changed import outcomes_of_changed
 from lutumpy.durable.conversation import OpenConversation
 from lutumpy.durable.decisions import read_decision
@@ -56,7 +57,7 @@ from lutumpy.durable.questions import leg_of, ticket_of_leg
 from lutumpy.durable.results import Waiting
 from lutumpy.durable.runner import CallRunner
 from lutumpy.durable.types import InboxEntry
-from lutumpy.execution import as_execution_result
+from lutumpy.execution import Around, as_execution_result
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops import (
     AsyncEffects,
@@ -129,6 +130,7 @@ class DurableEffects(AsyncEffects):
         streams: Whether the model's answers are streamed into them.
         in_thread: Whether the model is asked through its sync client, in a thread.
         on_taken_up: Is given an answer that an earlier run was given, where one is taken up.
+        limit_calls: `tool_call` of the budget, for calls that a runner runs elsewhere.
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class DurableEffects(AsyncEffects):
         streams: bool,
         in_thread: bool,
         on_taken_up: Callable[[AssistantTurn], None] | None = None,
+        limit_calls: Around | None = None,
     ) -> None:
         self._streams = events is not None and streams
         super().__init__(events.add_delta if events is not None and streams else None)
@@ -148,6 +151,7 @@ class DurableEffects(AsyncEffects):
         self._events = events
         self._in_thread = in_thread
         self._on_taken_up = on_taken_up
+        self._limit_calls = limit_calls
         self._calls: Mapping[str, BaseToolCall] = {}
         # What came of calls that the plan in hand can't run any more.
         self._changed: list[ToolResult] = []
@@ -358,7 +362,7 @@ class DurableEffects(AsyncEffects):
             return await local.run_calls(
                 pending.calls, journal, scope, pending.report, pending.around, pending.about
             )
-        return await runner.run(tickets, journal)
+        return await run_within_limits(self._limit_calls, runner, pending.calls, tickets, journal)
 
     async def review(
         self,

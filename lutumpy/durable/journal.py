@@ -141,6 +141,10 @@ class StoreJournal:
         """Whether the call had a marker without a result when this process took over."""
         return record_name(ticket) in self._conversation.claim.begun
 
+    def may_have_begun(self, ticket: CallTicket) -> bool:
+        """Whether an earlier run may have begun the call: its round was taken up before."""
+        return self.was_begun(ticket) or self._conversation.claim.attempts > 1
+
     async def mark(self, ticket: CallTicket) -> bool:
         """Insert the marker of a call; see `RoundJournal.mark`."""
         claim = self._conversation.claim

@@ -323,6 +323,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
             streams=hasattr(self._llm, "open_stream"),
             in_thread=in_thread,
             on_taken_up=count_taken_up,
+            limit_calls=None if settings.budget is None else settings.budget.tool_call,
         )
         loop = Loop(
             conversation.session,

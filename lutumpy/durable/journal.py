@@ -76,10 +76,10 @@ class StoreJournal:
 
     async def begin(self, ticket: CallTicket) -> Begun | ToolResult:
         """Whether a call may be run now; see `CallJournal.begin`."""
-        known = await (self.admit(ticket) if ticket.late else self.known(ticket))
+        known = await (self._admit(ticket) if ticket.late else self.known(ticket))
         if known is not None:
             return known
-        if self._equal is not None and ticket.late and ticket.effect == "once":
+        if self._equal is not None and _is_late_once(ticket):
             running = await self._equal.take_place(ticket)
             if running is not None:
                 return await self._keep(ticket, _still_running(ticket, running))
@@ -103,8 +103,6 @@ class StoreJournal:
             return known
         if self.was_begun(ticket):
             return None  # whatever became of an equal call, this one may have run (rule P7)
-        if self._starting:
-            await self._wait_for_equal(ticket)
         running = self._find_open(ticket)
         if running is not None:
             return await self._keep(ticket, _still_running(ticket, running))
@@ -115,9 +113,17 @@ class StoreJournal:
 
     async def admit(self, ticket: CallTicket) -> ToolResult | None:
         """As `known`, for who calls `end` in any case; see `RoundJournal.admit`."""
+        for begun in self._left_over:
+            # An earlier process has begun it; an engine may be running it still.
+            if _is_late_once(begun) and self.result_of(begun) is None:
+                self._starting.setdefault(begun.call_id, (begun, anyio.Event()))
+        return await self._admit(ticket)
+
+    async def _admit(self, ticket: CallTicket) -> ToolResult | None:
+        if self._starting and not self.was_begun(ticket):
+            await self._wait_for_equal(ticket)
         known = await self.known(ticket)
-        is_late = ticket.late and ticket.effect == "once"
-        if known is None and is_late and not self.was_begun(ticket):
+        if known is None and _is_late_once(ticket) and not self.was_begun(ticket):
             self._starting[ticket.call_id] = ticket, anyio.Event()
         return known
 
@@ -263,6 +269,10 @@ class StoreJournal:
             if (call.metadata.name, call.equal_to) == (ticket.tool, ticket.equal_to):
                 return call
         return None
+
+
+def _is_late_once(ticket: CallTicket) -> bool:
+    return ticket.late and ticket.effect == "once"
 
 
 def _are_equal(one: CallTicket, other: CallTicket) -> bool:

@@ -9,12 +9,24 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from durable_toolkit import ANSWER, SCOPE, asked, new_store, results
 
-from lutumpy import CallTicket, Later, Skip, ToolError, ToolResult, Toolset, tool, tool_fn
+from lutumpy import (
+    CallTicket,
+    Later,
+    Skip,
+    TakenOverError,
+    ToolError,
+    ToolResult,
+    Toolset,
+    tool,
+    tool_fn,
+)
 from lutumpy.durable import Answered, DurableLoop, RoundJournal, StoreJournal
-from lutumpy.execution import Dispatcher, ToolExecutor, run_ticket
+from lutumpy.durable.engines import read_outcome, run_in_worker, run_on_engine
+from lutumpy.execution import Dispatcher, ExecutionResult, ToolExecutor, run_ticket
 from lutumpy.testing import Call, Reply, ScriptedModel
 
 
@@ -181,3 +193,75 @@ async def test_a_worker_s_call_that_died_stays_open_and_is_not_begun_again_LR8_L
     assert (again["status"], again["outcome"]) == ("promised", "promised")
     equal = json.loads(await queue.work(json.dumps(second.dump()), token))
     assert (equal["status"], farm.begun) == ("rejected", [])
+
+
+class Engine:
+    """An engine that goes on with a call when its loop is gone, and knows it afterwards."""
+
+    def __init__(self, farm: Farm) -> None:
+        self.farm = farm
+        self.outcomes: dict[str, Any] = {}
+        self.two_began = anyio.Event()
+        self.goes_on = anyio.Event()
+
+    async def go_on_soon(self) -> None:
+        await anyio.sleep(0.3)
+        self.goes_on.set()
+
+    async def has(self, ticket: CallTicket) -> bool:
+        await anyio.lowlevel.checkpoint()
+        return ticket.call_id in self.outcomes
+
+    async def run(self, ticket: CallTicket) -> ExecutionResult:
+        if ticket.call_id not in self.outcomes:
+            dispatch = Dispatcher(Studio, context={"farm": self.farm})
+            self.outcomes[ticket.call_id] = await run_in_worker(ticket.dump(), Studio, dispatch)
+            if len(self.outcomes) == 2:
+                self.two_began.set()
+        await self.goes_on.wait()
+        return read_outcome(self.outcomes[ticket.call_id], ticket)
+
+    async def stop(self, ticket: CallTicket) -> ExecutionResult | None:
+        raise AssertionError("who was taken over stops nothing")
+
+
+def test_a_call_that_an_engine_runs_still_is_waited_for_by_the_next_loop_LR13(
+    backend: str, make: Callable[[], Any]
+) -> None:
+    """Its loop was taken over before the call had promised; an equal one hasn't begun."""
+
+    async def main() -> None:
+        store, farm = make(), Farm("later")
+        await store.create(SCOPE, asked())
+        engine = Engine(farm)
+
+        class Runner:
+            async def run(self, tickets: Any, journal: RoundJournal) -> Any:
+                return await run_on_engine(engine, tickets, journal)
+
+        llm = ScriptedModel([Reply(calls=EQUAL), ANSWER], check=False)
+
+        def loop() -> DurableLoop[Any, Any]:
+            dispatch = Dispatcher(Studio, context={"farm": farm})
+            return DurableLoop(
+                store, llm, tools=Studio, dispatch=dispatch, runner=Runner(), late="go_on"
+            )
+
+        async def be_taken_over() -> None:
+            with pytest.raises(TakenOverError):
+                await loop().run(SCOPE)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(be_taken_over)
+            with anyio.fail_after(60):
+                await engine.two_began.wait()
+            await store.break_lease(SCOPE, by="ann")
+            group.start_soon(engine.go_on_soon)
+            assert isinstance(await loop().run(SCOPE), Answered)
+        # Which of the equal ones comes first isn't said: trio starts tasks in any order.
+        (first,) = {"c1", "c2"} & {*farm.begun}
+        assert sorted(farm.begun) == sorted([first, "c3"])
+        told = results(await store.session(SCOPE))
+        assert sorted(status for status, _ in told) == ["promised", "promised", "rejected"]
+
+    anyio.run(main, backend=backend)

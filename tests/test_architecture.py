@@ -112,6 +112,10 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "lutumpy.durable.conversation",
     ): "it compares a message with one that waits in the store",
     (
+        "lutumpy.web.incoming",
+        "lutumpy.durable.shown",
+    ): "a message that waits is shown as its log will show it",
+    (
         "lutumpy.text_tools.guided_schema",
         "lutumpy.rules.schema_walk",
     ): "references of a schema that is known at run time lead to any part of it",

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lutumpy.durable import StoredEvent
@@ -33,6 +33,7 @@ from lutumpy.web.parts import (
     PartEnded,
     PartGrew,
     PromiseChanged,
+    PromisePart,
     QuestionChanged,
     QuestionPart,
     RunEnded,
@@ -79,6 +80,7 @@ class AGUIStream:
             comes again, whatever it has seen.
         is_over: Whether nothing follows: it ends as the log does then, with its beginning.
         pending: A message of the client that nobody has taken yet: it comes last in all messages.
+        waiting: What else nobody has taken yet, also of others: it comes before that.
 
     Attributes:
         ended: Whether the run is over.
@@ -101,6 +103,7 @@ class AGUIStream:
         snapshot: bool = False,
         is_over: bool = False,
         pending: NewMessage | None = None,
+        waiting: Sequence[ShownMessage] = (),
     ) -> None:
         self.ended: bool = False
         self._run = {"threadId": scope, "runId": run_id}
@@ -110,6 +113,8 @@ class AGUIStream:
         self._started = False
         self._is_over = is_over
         self._pending = pending
+        self._waiting = waiting
+        self._told: set[str] = set()  # the calls of which a promise was told
         # How the log ends, as far as the client has seen it.
         self._end_before: RunEnded | None = None
         # What has to be ended before the run is: the step, the message, the calls.
@@ -147,6 +152,7 @@ class AGUIStream:
         yield {"type": "RUN_STARTED", **self._run}
         if self._snapshot:
             yield self._all_messages()
+            yield from self._tell_promises(self._view.open_promises())
         if self._is_over and self._end_before is not None:
             yield from self._encode(self._end_before)
             return
@@ -211,15 +217,28 @@ class AGUIStream:
                 value = {"toolCallId": change.call.call_id, "approved": change.call.approved}
                 yield {"type": "CUSTOM", "name": "approval", "value": value}
         elif isinstance(change, PromiseChanged):
-            yield {"type": "CUSTOM", "name": "promise", "value": dict(change.part.data)}
+            yield from self._tell_promises([change.part])
         elif isinstance(change, QuestionChanged):
             yield {"type": "CUSTOM", "name": "question", "value": change.part.data}
         elif isinstance(change, ValueGiven):
             yield {"type": "CUSTOM", "name": "value", "value": change.value}
         elif isinstance(change, RunEnded):
             yield from self._close()
+            if isinstance(change.event, RunWaits):
+                yield from self._tell_what_is_awaited(change.event)
             self.ended = True
             yield self._encode_end(change.event)
+
+    def _tell_promises(self, promises: Iterable[PromisePart]) -> Iterator[Event]:
+        for part in promises:
+            self._told.add(part.call_id)
+            yield {"type": "CUSTOM", "name": "promise", "value": dict(part.data)}
+
+    def _tell_what_is_awaited(self, event: RunWaits) -> Iterator[Event]:
+        """Tell what the run waits for, where that was promised in another one."""
+        awaited = {*event.promised} - self._told
+        promises = self._view.open_promises()
+        yield from self._tell_promises([part for part in promises if part.call_id in awaited])
 
     def _is_news(self, messages: Sequence[ShownMessage]) -> bool:
         """Whether the client hasn't seen messages that are answered now: one of somebody else has
@@ -340,9 +359,11 @@ class AGUIStream:
 
     def _all_messages(self, more: Sequence[Event] = ()) -> Event:
         messages = [*ag_ui_messages(self._view.tasks), *more]
-        pending = self._pending
-        if pending is not None and all(each["id"] != pending.id for each in messages):
-            messages.append({"id": pending.id, "role": "user", "content": pending.text})
+        known = {each["id"] for each in messages}
+        for message in (*self._waiting, *([self._pending] if self._pending else ())):
+            if message.id not in known:
+                known.add(message.id)
+                messages.append({"id": message.id, "role": "user", "content": message.text})
         return {"type": "MESSAGES_SNAPSHOT", "messages": messages}
 
 

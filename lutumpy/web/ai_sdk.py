@@ -150,10 +150,19 @@ class AISDKStream:
             data += _DONE
         return (Frame(stored.seq, data),) if data else ()
 
-    def end(self, event: RunFailed | RunStopped) -> bytes:
-        """The end of the response where the log has none for it: the run took no notice of it."""
+    def end(
+        self, event: RunFailed | RunStopped | RunWaits, promises: Iterable[PromisePart] = ()
+    ) -> bytes:
+        """The end of the response where the log has none for it: the run took no notice of it.
+
+        Args:
+            event: How the run has ended.
+            promises: What the response waits for. They are told and not kept: the response has no
+                message that they could be parts of.
+        """
         self.ended = True
-        return encode_data(_encode_end(event, self._sdk)) + _DONE
+        told = [{**_promise_part(part), "transient": True} for part in promises]
+        return b"".join(map(encode_data, [*told, _encode_end(event, self._sdk)])) + _DONE
 
     def _begin(self, chunks: list[Chunk]) -> list[Chunk]:
         """The chunks, behind the beginning of the response, which says which message it is of."""

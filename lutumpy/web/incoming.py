@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lutumpy import FilePart, ImagePart, Session, TextPart
-from lutumpy.durable import AskedCall, DurableLoop, HeldPlan, OperatorStore, StoredEvent
-from lutumpy.durable.conversation import load_message
+from lutumpy.durable import (
+    AskedCall,
+    DurableEvent,
+    DurableLoop,
+    HeldPlan,
+    OperatorStore,
+    StoredEvent,
+)
+from lutumpy.durable.conversation import is_message, load_message
 from lutumpy.durable.log import ENDINGS, CallHeld, MessagesTaken, RunWaits, ShownMessage
+from lutumpy.durable.shown import show_message
 from lutumpy.errors import PlanError, StoreError
 from lutumpy.models import Message
 from lutumpy.web.inbound import (
@@ -27,7 +35,9 @@ from lutumpy.web.show import Show
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["ANSWER_FIRST", "Incoming", "Past", "Received"]
+__all__ = ["ANSWER_FIRST", "Incoming", "Past", "Received", "if_any"]
+
+T = TypeVar("T")
 
 ANSWER_FIRST = "A call waits for an answer. Send the message when it has one."
 """What somebody is told who sends a message while a person is asked something."""
@@ -54,6 +64,18 @@ class Past:
                     if message.id == message_id:
                         return stored.task, message
         return None, None
+
+    @property
+    def ending(self) -> DurableEvent | None:
+        """Its last event."""
+        return self.events[-1].load() if self.events else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its last run has ended, and not with a question to a person."""
+        event = self.ending
+        asks = isinstance(event, RunWaits) and bool(event.held or event.asked)
+        return not self.is_going_on and not asks
 
     @property
     def last_task(self) -> int | None:
@@ -229,7 +251,7 @@ class Incoming:
         return {*by_call}
 
     async def _past_or_new(self, scope: str, by: str) -> Past:
-        past = await self.past_if_any(scope)
+        past = await if_any(self.past(scope))
         if past is None:
             await self._store.create(scope, self._new_session(scope, by))
             past = await self.past(scope)
@@ -284,14 +306,22 @@ class Incoming:
             except PlanError as error:  # a release whose loop refuses such rounds
                 raise WebError(409, "The tool has changed since it was asked for.") from error
 
-    async def past_if_any(self, scope: str) -> Past | None:
-        """The log; `None` where there is no such conversation."""
-        try:
-            return await self.past(scope)
-        except StoreError as error:
-            if error.kind != "unknown_scope":
-                raise
-            return None
+    async def waiting(self, scope: str) -> tuple[Past, tuple[ShownMessage, ...]]:
+        """The log, and the messages behind it that nobody has taken yet, as it will show them.
+
+        Raises:
+            StoreError: there is no such conversation.
+        """
+        # The log comes second: what is taken in between is in both then, and not in neither.
+        entries = [entry for entry in await self._store.inbox(scope) if is_message(entry)]
+        past = await self.past(scope)
+        messages: list[ShownMessage] = []
+        for entry in entries:
+            key = entry.id.partition(":")[2]
+            if past.find(key)[0] is None:
+                shown: Any = show_message(load_message(entry.value), key)
+                messages.append(ShownMessage(**{**shown, "files": tuple(shown["files"])}))
+        return past, tuple(messages)
 
     async def past(self, scope: str) -> Past:
         """The log.
@@ -330,6 +360,16 @@ class Incoming:
                 raise
             # It quotes the form and the answer, both of which the client has.
             raise WebError(422, str(error)) from error
+
+
+async def if_any(reading: Awaitable[T]) -> T | None:
+    """What is read of a conversation; `None` where there is no such conversation."""
+    try:
+        return await reading
+    except StoreError as error:
+        if error.kind != "unknown_scope":
+            raise
+        return None
 
 
 def _tool_of(plan: HeldPlan, call_id: str) -> str:

@@ -100,6 +100,10 @@ class Runs:
         self._tasks[scope] = task, by
         task.add_done_callback(lambda ended: self._ended(scope, ended, by))
 
+    def is_running(self, scope: str) -> bool:
+        """Whether this process has begun a run that hasn't ended."""
+        return scope in self._tasks
+
     def failure(self, scope: str) -> RunFailed | RunStopped | None:
         """How the last run of this process ended, where it failed or was stopped.
 

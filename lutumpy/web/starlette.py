@@ -20,7 +20,14 @@ from typing import Any, Literal, TypeAlias
 
 from lutumpy import Session
 from lutumpy.durable import DurableLoop, OperatorStore, StoredEvent
-from lutumpy.durable.log import ENDINGS, MessagesTaken, RunFailed, RunStopped, RunWaits
+from lutumpy.durable.log import (
+    ENDINGS,
+    MessagesTaken,
+    RunFailed,
+    RunStopped,
+    RunWaits,
+    ShownMessage,
+)
 from lutumpy.errors import StoreError
 from lutumpy.plain import json_values
 from lutumpy.plain.safe_text import safe_repr
@@ -35,7 +42,8 @@ from lutumpy.web.inbound import (
     read_ai_sdk,
     read_answers,
 )
-from lutumpy.web.incoming import ANSWER_FIRST, Incoming, Past
+from lutumpy.web.incoming import ANSWER_FIRST, Incoming, Past, if_any
+from lutumpy.web.parts import Task
 from lutumpy.web.runs import Runs, has_ended
 from lutumpy.web.show import Show
 from lutumpy.web.sse import EventSource
@@ -226,8 +234,11 @@ class _Chat:
         """The last task again, and what follows (rule W11)."""
         scope = str(request.path_params["id"])
         await self._who(request, scope)
-        past = await self._incoming.past_if_any(scope)
-        if past is None or past.last_task is None:
+        found = await if_any(self._incoming.waiting(scope))
+        past, waiting = (Past((), 0), ()) if found is None else found
+        if waiting and past.is_over:
+            return self._stream_to(waiting[-1].id, request, scope, past)
+        if past.last_task is None:
             # `useChat` asks this of a chat that its page has just made up, too.
             return Response(status_code=204)
         # Or its process was killed, and whoever watches waits for it.
@@ -236,15 +247,43 @@ class _Chat:
         stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
         return self._respond(request, scope, stream, past, past.last_task)
 
+    def _stream_to(self, message_id: str, request: Request, scope: str, past: Past) -> Response:
+        """What the response to a message says that waits behind an answer which is over."""
+        stream = AISDKStream(scope, show=self._settings.show, sdk=self._settings.sdk)
+        is_head, ending = request.method == "HEAD", past.ending
+        if isinstance(ending, (RunFailed, RunStopped)) and not self._runs.is_running(scope):
+            # Nobody goes on before something more is said.
+            data = b"" if is_head else HEARTBEAT + stream.end(ending)
+            return Response(data, headers=dict(stream.headers))
+        if not is_head:
+            self._runs.begin(scope, seen=past.last)
+        return self._respond(request, scope, stream, past, None, message_id)
+
     async def messages(self, request: Request) -> Response:
-        """The conversation as UI messages, from its log."""
+        """The conversation as UI messages, from its log, with the messages that wait.
+
+        These come last, unless the answer before them isn't over: a client goes on with its last
+        message, and sends answers to questions of no other one.
+        """
         scope = str(request.path_params["id"])
         await self._who(request, scope)
+        past, waiting = await self._incoming.waiting(scope)
+        tasks = self._view(scope, past).tasks
+        if not tasks or past.is_over:
+            tasks.append(Task(0, ""))
+        tasks[-1].messages += self._show(waiting)
+        return _respond_json(ui_messages(tasks))
+
+    def _show(self, waiting: tuple[ShownMessage, ...]) -> tuple[ShownMessage, ...]:
+        shown = self._settings.show.apply(MessagesTaken(waiting)) if waiting else None
+        return shown.messages if isinstance(shown, MessagesTaken) else ()
+
+    def _view(self, scope: str, past: Past) -> View:
         view = View(scope, self._settings.show)
-        for stored in (await self._incoming.past(scope)).events:
+        for stored in past.events:
             for _ in view.apply(stored):
                 pass
-        return _respond_json(ui_messages(view.tasks))
+        return view
 
     async def stop(self, request: Request) -> Response:
         """Stop the run (rule W19)."""
@@ -295,6 +334,7 @@ class _Chat:
             snapshot=is_behind,
             is_over=not got.goes_on,
             pending=inbound.message if is_new else None,
+            waiting=self._show((await self._incoming.waiting(scope))[1]) if is_behind else (),
         )
         return self._respond(request, scope, stream, got.past, None)
 
@@ -379,9 +419,11 @@ class _Chat:
                         if not isinstance(stream, EventSource):
                             yield stream.end(each)
                         return
-                    if message_id is not None and each.event.get("event") == "RunWaits":
-                        yield encode_data({"type": "error", "errorText": ANSWER_FIRST})
-                        return
+                    if message_id is not None and isinstance(stream, AISDKStream):
+                        waits = each.load()
+                        if isinstance(waits, RunWaits):
+                            yield await self._end_waiting(scope, stream, waits)
+                            return
                     message_id = None  # it was taken
                     for frame in stream.feed(each):
                         yield frame.data
@@ -390,14 +432,22 @@ class _Chat:
         finally:
             self._runs.leave(scope)
 
+    async def _end_waiting(self, scope: str, stream: AISDKStream, event: RunWaits) -> bytes:
+        """The end of the response to a message that a run which waits hasn't taken."""
+        if event.held or event.asked:
+            return encode_data({"type": "error", "errorText": ANSWER_FIRST})
+        view = self._view(scope, await self._incoming.past(scope))
+        return stream.end(event, view.open_promises())
+
     async def _follow(
         self, scope: str, last: int, message_id: str | None, *, is_endless: bool
     ) -> AsyncGenerator[StoredEvent | RunFailed | RunStopped | None, None]:
         """What comes behind the last event; where a message is awaited, from its task on.
 
-        Where a person is asked something before the message was taken, that has to be answered
-        first (see `Incoming.take`): the last thing that comes is the news of it. So it is where the
-        last run has failed or was stopped, and its end isn't among what came, unless it is endless.
+        Where the run waits before the message was taken, a person has to answer first (see
+        `Incoming.take`), or a late result has to come, perhaps in hours: the last thing that comes
+        is the news of it. So it is where the last run has failed or was stopped, and its end isn't
+        among what came, unless it is endless.
         """
         skipped: list[StoredEvent] = []
         source = self._hub.follow_or_wait(
@@ -421,7 +471,7 @@ class _Chat:
                     message_id = None
                     for each in skipped:
                         yield each
-                elif isinstance(event, RunWaits) and (event.held or event.asked):
+                elif isinstance(event, RunWaits):
                     yield stored
                     return
         if not is_endless and (failure := self._runs.failure(scope)) is not None:

@@ -48,6 +48,7 @@ from lutumpy.web.parts import (
     Change,
     Changes,
     MessagesShown,
+    PromisePart,
     RunEnded,
     Step,
     StepBegan,
@@ -80,6 +81,12 @@ class View:
     def task(self) -> Task | None:
         """The task that is read."""
         return self.tasks[-1] if self.tasks else None
+
+    def open_promises(self) -> list[PromisePart]:
+        """The calls whose results are still to come."""
+        parts = [part for task in self.tasks for step in task.steps for part in step.parts]
+        promises = [part for part in parts if isinstance(part, PromisePart)]
+        return [part for part in promises if part.data["state"] == "open"]
 
     def apply(self, stored: StoredEvent) -> Iterator[Change]:
         """What an event changes, in order. Each change is in the state when it is given."""

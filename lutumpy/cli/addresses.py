@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lutumpy import Toolset
+from lutumpy.cli.passwords import hide_passwords
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.tool_doctor import ToolsetNotLoadedError, load_toolset
 
@@ -98,7 +99,7 @@ def list_server(output: Output, address: str, headers: list[str] | None) -> Foun
     try:
         return anyio.run(list_tools)
     except McpConnectionError as error:
-        raise report_failure(output, str(error)) from error
+        raise report_failure(output, hide_passwords(str(error), address)) from error
 
 
 def report_failure(output: Output, message: str) -> typer.Exit:

@@ -11,6 +11,7 @@ import typer
 from lutumpy import Session
 from lutumpy.cli.findings import counted
 from lutumpy.cli.options import JsonOption
+from lutumpy.cli.passwords import hide_passwords
 from lutumpy.cli.stores import with_store
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.errors import LutumpyError
@@ -86,7 +87,7 @@ def replay(
             total += len(found)
             _print_differences(output, number, conversation, found)
     except (LutumpyError, OSError, UnicodeDecodeError) as error:
-        output.complain(f"lutumpy: {error}")
+        output.complain(f"lutumpy: {hide_passwords(str(error), file)}")
         raise typer.Exit(2) from error
     raise typer.Exit(int(total > 0))
 

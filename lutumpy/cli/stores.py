@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.table import Table
 
+from lutumpy.cli.passwords import hide_passwords
 from lutumpy.cli.terminal import Output, styled
 from lutumpy.errors import LutumpyError
 
@@ -80,11 +81,12 @@ def with_store(output: Output, place: str, use: Callable[[OperatorStore], Awaita
 
         return anyio.run(run)
     except (ImportError, LutumpyError, OSError) as error:
-        output.complain(f"lutumpy: {error}")
+        output.complain(f"lutumpy: {hide_passwords(str(error), place)}")
     except Exception as error:  # of the database's own library
         if type(error).__module__.partition(".")[0] not in ("sqlite3", "psycopg"):
             raise
-        output.complain(f"lutumpy: {place} can't be used: {error}")
+        said = f"lutumpy: {place} can't be used: {error}"
+        output.complain(hide_passwords(said, place))
     raise typer.Exit(2)
 
 

@@ -159,7 +159,10 @@ def test_a_server_made_in_code_is_served_with_its_hooks(run: Run, write: Write) 
         (["mcp", "serve", "nothing:Tools"], "there is no module 'nothing'"),
         (["mcp", "serve", "my_shop:refuse"], "takes a Toolset class"),
         (["mcp", "serve", "my_shop:Tools", "--http", "8000"], "is not HOST:PORT"),
+        (["mcp", "serve", "my_shop:Tools", "--http", ""], "is not HOST:PORT"),
         (["mcp", "show", "http://127.0.0.1:9/mcp", "--header", "x"], "is not a header"),
+        (["mcp", "show", "http://ann:hunter22@127.0.0.1:9/mcp"], "http://ann:***@127.0.0.1:9/mcp"),
+        (["tools", "lock", "http://127.0.0.1:9/?api_key=hunter22"], "api_key=***"),
     ],
 )
 def test_what_can_t_be_used_is_told_and_ends_with_2(
@@ -169,6 +172,7 @@ def test_what_can_t_be_used_is_told_and_ends_with_2(
     ended = run(*arguments)
     assert ended.code == 2
     assert message in " ".join(ended.err.split())
+    assert "hunter22" not in ended.err
 
 
 def test_http_is_served_with_the_headers_that_a_command_sends(run: Run, write: Write) -> None:

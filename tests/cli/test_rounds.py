@@ -333,3 +333,45 @@ def test_a_server_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     ended = run("rounds", "list", f"postgresql://nobody@/none?host={tmp_path}")
     assert ended.code == 2
     assert "can't be used" in ended.err
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://ann:hunter22@127.0.0.1:1/db",
+        "postgres://ann:hunter22@127.0.0.1:1/db?application_name=a@b",
+        "postgresql://127.0.0.1:1/db?user=ann&password=hunter22",
+        "postgresql://ann:hunter22@127.0.0.1:port/db",
+        "postgresql://ann:hunter22/db",
+        "postgresql://ann:hunter22@[::1/db",
+        "postgresql://ann:hunter22 @127.0.0.1:1/db",
+        "postgresql://ann:%7A%7ahunter22@127.0.0.1:1/db?wrong=1",
+        "postgresql://ann:at@hunter22@127.0.0.1:1/db",
+        "postgresql://ann:hunter22/slash@127.0.0.1:1/db",
+        "postgresql+psycopg://ann:hunter22@127.0.0.1:1/db",
+        "host=127.0.0.1 port=1 user=ann password=hunter22",
+        "host=127.0.0.1 port=1 user=ann password = 'hunter22 and more'",
+    ],
+)
+def test_a_password_in_an_address_is_in_no_message(run: Run, place: str) -> None:
+    pytest.importorskip("psycopg", reason="the extra postgres isn't installed")
+    for command in (["rounds", "list", place], ["rounds", "show", place, "c1"]):
+        ended = run(*command)
+        assert ended.code == 2
+        assert "***" in ended.err
+        assert "hunter22" not in ended.err + ended.out
+        assert "more" not in ended.err
+
+
+def test_what_is_no_password_is_named(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="the extra postgres isn't installed")
+    for place in (
+        "postgresql://ann@127.0.0.1:1/database",
+        "postgresql://ann@127.0.0.1:1/database?connect_timeout=2",
+        "postgresql://ann@127.0.0.1:1,127.0.0.2:1/database",
+        str(tmp_path / "key=value.db"),
+    ):
+        ended = run("rounds", "list", place)
+        assert ended.code == 2
+        assert "***" not in ended.err
+        assert place in ended.err

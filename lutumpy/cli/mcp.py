@@ -135,14 +135,14 @@ def serve(
         ),
     ],
     http: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--http",
             metavar="HOST:PORT",
             help="Serve streamable HTTP at /mcp there, in place of stdio.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     directory: DirectoryOption = "",
 ) -> None:
     """Serve a toolset to clients of MCP, over stdio or streamable HTTP.
@@ -153,7 +153,7 @@ def serve(
     can't be served at HOST:PORT. 130: it was ended by Ctrl-C.
     """
     output = Output()
-    place = _read_place(http) if http else None
+    place = None if http is None else _read_place(http)
     if place is not None:
         _serve_http(_load_server(output, name, directory), *place)
         return

@@ -280,7 +280,7 @@ def _new_message(
             if not isinstance(text, str):
                 raise WebError(422, "A text of the message is no text.")
             texts.append(text)
-        else:
+        elif not str(part.get("type")).startswith("data-"):  # the page's own, for nobody here
             files.append(_file(part, media_types))
     # As it will be stored: the same message again is compared with that (rule W15).
     text = json_values.clean_text("\n".join(texts))
@@ -301,6 +301,8 @@ def _file(part: Mapping[str, Any], media_types: Collection[str]) -> NewFile:
         media, data = part.get("mimeType"), part.get("data")
         is_data = data is not None
     else:
+        if part.get("type") != "file":
+            raise WebError(422, "A part of the message is neither a text nor a file.")
         media, url = part.get("mediaType"), part.get("url")
         head, _, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
         is_data = head == f"data:{media}"

@@ -164,6 +164,26 @@ def test_files_are_taken_where_their_kind_is_allowed_and_never_fetched_W14() -> 
     refused(read_ag_ui, run, 422, **allowed)
 
 
+def test_what_is_neither_text_nor_file_is_not_read_or_said_to_be_none_W14() -> None:
+    body = said()
+    body["messages"][0]["parts"] += [{"type": "data-place", "data": {"page": 7}}]
+    inbound = read_ai_sdk(body)
+    assert inbound.message is not None
+    assert inbound.message.files == ()
+    for part in ({"type": "tool-pay", "output": "x"}, {"type": "source-url"}, {"type": 7}, {}):
+        body["messages"][0]["parts"][1] = part
+        with pytest.raises(WebError, match="neither a text nor a file"):
+            read_ai_sdk(body)
+    body["messages"][0]["parts"] = [{"type": "data-place", "data": {"page": 7}}]
+    with pytest.raises(WebError, match="empty"):
+        read_ai_sdk(body)
+    content = [{"type": "text", "text": "Hi."}, {"type": "thing"}]
+    run = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user"}]}
+    run["messages"][0]["content"] = content  # type: ignore[index]
+    with pytest.raises(WebError, match="neither a text nor a file"):
+        read_ag_ui(run)
+
+
 def test_an_ag_ui_run_brings_a_message_answers_or_nothing_W9_W11() -> None:
     run: dict[str, Any] = {"threadId": "t", "runId": "r", "messages": [], "tools": [{"name": "x"}],
            "state": {"a": 1}, "context": [], "forwardedProps": {}}  # fmt: skip

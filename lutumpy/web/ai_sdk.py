@@ -37,6 +37,7 @@ from lutumpy.web.parts import (
     CallInput,
     CallIsHeld,
     CallPart,
+    CallRests,
     Change,
     MessagesShown,
     PartBegan,
@@ -203,7 +204,8 @@ def _encode(change: Change, sdk: int) -> Iterator[Chunk]:
 
 
 def _encode_call(
-    change: CallBegan | CallGrew | CallInput | CallIsHeld | CallAnswered | CallEnded, sdk: int
+    change: CallBegan | CallGrew | CallInput | CallIsHeld | CallAnswered | CallRests | CallEnded,
+    sdk: int,
 ) -> Iterator[Chunk]:
     call = change.call
     named = {"toolCallId": call.call_id, "toolName": call.tool}
@@ -212,11 +214,11 @@ def _encode_call(
     elif isinstance(change, CallGrew):
         delta = {"toolCallId": call.call_id, "inputTextDelta": change.text}
         yield {"type": "tool-input-delta", **delta}
-    elif isinstance(change, CallInput):
+    elif isinstance(change, (CallInput, CallRests)):
         yield {"type": "tool-input-available", **named, "input": _input(call)}
         if call.approval_id and call.approved is None:
             yield _request(call, sdk)
-        elif call.approved is not None and sdk > 6:
+        elif call.approved is not None and sdk > 6 and not call.rests:
             yield _response(call)
     elif isinstance(change, CallIsHeld):
         yield _request(call, sdk)
@@ -360,7 +362,8 @@ def _state(call: CallPart) -> str:
     if call.status == "held":
         return "approval-requested"
     if call.status == "ready":
-        return "input-available" if call.approved is None else "approval-responded"
+        is_answered = call.approved is not None and not call.rests
+        return "approval-responded" if is_answered else "input-available"
     if call.status == "rejected":
         return "output-denied"
     return "output-available" if call.status == "ok" else "output-error"

@@ -26,6 +26,7 @@ from lutumpy.web.parts import (
     CallInput,
     CallIsHeld,
     CallPart,
+    CallRests,
     CallStatus,
     Change,
     Changes,
@@ -47,6 +48,7 @@ __all__ = [
     "end_promised",
     "find_promise",
     "go_on",
+    "rest",
 ]
 
 
@@ -68,6 +70,17 @@ def apply_step(
     else:
         for result in event.results:
             yield from _end_call(step, result)
+
+
+def rest(step: Step) -> Iterator[Change]:
+    """The run has ended. Where nobody is asked, its calls aren't ones with an answer any more: a
+    client that waits for all answers would send them, again and again (rules W8 and W19).
+    """
+    calls = step.calls()
+    for part in () if any(part.status == "held" for part in calls) else calls:
+        if part.status == "ready" and part.approved is not None and not part.rests:
+            part.rests = True
+            yield CallRests(part)
 
 
 def _find_call(step: Step, call_id: str, tool: str) -> Changes[CallPart]:

@@ -204,22 +204,30 @@ class Incoming:
         if not inbound.answers and not inbound.replies:
             goes_on = await self._come_again(scope, past)
             return Received(past, past.last, past.last_task, goes_on)
+        is_news = False
         if inbound.answers:
-            await self._decide(scope, inbound.answers, past, by)
+            is_news = await self._decide(scope, inbound.answers, past, by)
             past = await self.past(scope)  # what was decided now is behind what waited for it
         asked = await self._reply(scope, inbound.replies, by)
-        self._runs.begin(scope, seen=past.last)
         named = [answer.approval_id for answer in inbound.answers]
         waits = past.waits(named, asked)
+        goes_on = True
+        if is_news or asked or waits is None or waits.seq == past.last:
+            self._runs.begin(scope, seen=past.last)
+        else:  # all of it was answered before (rule W16)
+            goes_on = await self._come_again(scope, past)
         if waits is None:
-            return Received(past, 0, past.last_task)
-        return Received(past, waits.seq, waits.task)
+            return Received(past, 0, past.last_task, goes_on)
+        return Received(past, waits.seq, waits.task, goes_on)
 
     async def _come_again(self, scope: str, past: Past) -> bool:
         """Let a conversation go on for a client that brings nothing new: only where it goes on by
         itself, or something waits to be taken (rule W11). Gives whether it does.
         """
-        is_waiting = any(not entry.taken for entry in await self._store.inbox(scope))
+        # A decision stands in the log: where it wasn't acted upon, what is behind it says why.
+        is_waiting = any(
+            not entry.taken and entry.kind != "decision" for entry in await self._store.inbox(scope)
+        )
         if past.events and not past.is_going_on and not is_waiting:
             return False
         self._runs.begin(scope, seen=past.last)
@@ -278,8 +286,10 @@ class Incoming:
 
     async def _decide(
         self, scope: str, answers: Sequence[ApprovalAnswer], past: Past, by: str
-    ) -> None:
-        """Decide calls that are held; what was decided before stays so (rule W16)."""
+    ) -> bool:
+        """Decide calls that are held; what was decided before stays so (rule W16). Gives whether
+        there was one.
+        """
         held = {
             f"{plan.digest}:{call_id}": (plan.digest, call_id)
             for plan in await self._store.held(scope=scope)
@@ -305,6 +315,7 @@ class Incoming:
                 raise WebError(422, "The answer doesn't fit the tool.") from error
             except PlanError as error:  # a release whose loop refuses such rounds
                 raise WebError(409, "The tool has changed since it was asked for.") from error
+        return bool(decisions)
 
     async def waiting(self, scope: str) -> tuple[Past, tuple[ShownMessage, ...]]:
         """The log, and the messages behind it that nobody has taken yet, as it will show them.

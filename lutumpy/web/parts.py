@@ -19,6 +19,7 @@ __all__ = [
     "CallInput",
     "CallIsHeld",
     "CallPart",
+    "CallRests",
     "CallStatus",
     "Change",
     "Changes",
@@ -89,6 +90,7 @@ class CallPart:
         content: What came of it.
         result_number: How many calls of the step had ended before it did.
         promised: Whether its round went on without its result, which comes later.
+        rests: Whether a run has ended without its result, and asks nobody anything.
     """
 
     call_id: str
@@ -108,6 +110,7 @@ class CallPart:
     content: JsonValue = None
     result_number: int = 0
     promised: bool = False
+    rests: bool = False
 
     @property
     def ended(self) -> bool:
@@ -298,6 +301,13 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class CallRests:
+    """It was decided that it runs, and the run has ended without its result."""
+
+    call: CallPart
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
     """Nothing more comes of it: `call.status` and `call.content` say what did."""
 
@@ -344,6 +354,7 @@ Change: TypeAlias = Union[
     CallInput,
     CallIsHeld,
     CallAnswered,
+    CallRests,
     CallEnded,
     PromiseChanged,
     QuestionChanged,

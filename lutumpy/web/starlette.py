@@ -332,7 +332,7 @@ class _Chat:
             show=settings.show,
             after=got.after if is_new else got.past.last,
             snapshot=is_behind,
-            is_over=not got.goes_on,
+            is_over=not got.goes_on and not is_new,
             pending=inbound.message if is_new else None,
             waiting=self._show((await self._incoming.waiting(scope))[1]) if is_behind else (),
         )

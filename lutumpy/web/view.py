@@ -43,7 +43,7 @@ from lutumpy.durable.log import (
     RunWaits,
 )
 from lutumpy.web.answers import complete_answer, grow_answer
-from lutumpy.web.calls import apply_step, ask, change_promise, end_promised, find_promise
+from lutumpy.web.calls import apply_step, ask, change_promise, end_promised, find_promise, rest
 from lutumpy.web.parts import (
     Change,
     Changes,
@@ -151,6 +151,8 @@ class View:
         self, task: Task, event: LoopEnded | RunWaits | RunFailed | RunStopped
     ) -> Iterator[Change]:
         task.ending = event
+        if task.steps:
+            yield from rest(task.steps[-1])
         if isinstance(event, LoopEnded):
             if task.steps and not task.steps[-1].ended:
                 yield _end_step(task.steps[-1])

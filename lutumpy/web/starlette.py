@@ -50,7 +50,7 @@ from lutumpy.web.sse import EventSource
 from lutumpy.web.view import View
 
 try:
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 except ImportError as _missing:
@@ -171,10 +171,13 @@ def _respond_json(value: Any, *, status: int = 200) -> Response:
 async def _read_body(request: Request) -> bytes:
     """The body; one that is too large is given up on before it is there (rule W18)."""
     data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            raise WebError(413, f"The body is over {MOST_BYTES} bytes.")
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > MOST_BYTES:
+                raise WebError(413, f"The body is over {MOST_BYTES} bytes.")
+    except ClientDisconnect as error:  # which is no fault of the server, and for no log of it
+        raise WebError(400, "The body broke off.") from error
     return bytes(data)
 
 

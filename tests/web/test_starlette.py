@@ -917,6 +917,23 @@ async def test_an_approval_of_a_tool_that_has_changed_since_is_no_fault_of_the_s
         await site.post("/chat", answered(client, approved), status=status)
 
 
+@pytest.mark.parametrize("path", ["/chat", "/ag-ui", "/chat/c1/answers"])
+async def test_a_client_that_is_lost_in_the_middle_of_a_body_is_in_no_log(
+    path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with serving(script=PLAIN) as site:
+        port = site.client.base_url.port
+        assert port is not None
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: ann\r\n"
+        writer.write(head.encode() + b'content-length: 100\r\n\r\n{"id": ')
+        await writer.drain()
+        await until(lambda: bool(site.server.server_state.tasks))
+        writer.close()
+        await until(lambda: not site.server.server_state.tasks)
+    assert "Error" not in capfd.readouterr().err
+
+
 def test_what_the_routes_need_is_said_at_once() -> None:
     store = MemoryStore()
     with pytest.raises(ValueError, match="events=True"):

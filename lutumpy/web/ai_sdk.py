@@ -283,8 +283,14 @@ def _encode_end(event: LoopEnded | RunWaits | RunFailed | RunStopped, sdk: int) 
 # --- whole messages ----------------------------------------------------------------------------
 
 
-def ui_messages(tasks: Iterable[Task]) -> list[dict[str, JsonValue]]:
-    """Tasks as UI messages: what a client has when it has read their streams."""
+def ui_messages(tasks: Iterable[Task], *, sdk: Literal[6, 7] = 7) -> list[dict[str, JsonValue]]:
+    """Tasks as UI messages: what a client has when it has read their streams.
+
+    Args:
+        tasks: The tasks.
+        sdk: The client's major version: 6 doesn't know calls that need no answer, nor why a person
+            is asked.
+    """
     messages: list[dict[str, Any]] = []
     for task in tasks:
         for index, message in enumerate(task.messages):
@@ -297,7 +303,7 @@ def ui_messages(tasks: Iterable[Task]) -> list[dict[str, JsonValue]]:
         parts: list[Chunk] = []
         for step in task.steps:
             parts.append({"type": "step-start"})
-            parts += map(_part, step.parts)
+            parts += [_part(part, sdk) for part in step.parts]
         if task.value is not None:
             parts.append({"type": "data-value", "id": "value", "data": task.value})
         if parts:
@@ -305,12 +311,12 @@ def ui_messages(tasks: Iterable[Task]) -> list[dict[str, JsonValue]]:
     return messages
 
 
-def _part(part: TextPart | CallPart | PromisePart | QuestionPart) -> Chunk:
+def _part(part: TextPart | CallPart | PromisePart | QuestionPart, sdk: int) -> Chunk:
     if isinstance(part, TextPart):
         return _text_part(part)
     if isinstance(part, QuestionPart):
         return _question_part(part)
-    return _tool_part(part) if isinstance(part, CallPart) else _promise_part(part)
+    return _tool_part(part, sdk) if isinstance(part, CallPart) else _promise_part(part)
 
 
 def _promise_part(part: PromisePart) -> Chunk:
@@ -328,19 +334,20 @@ def _text_part(part: TextPart) -> Chunk:
     return {"type": part.kind, **named, "text": part.text, "state": state}
 
 
-def _tool_part(call: CallPart) -> Chunk:
+def _tool_part(call: CallPart, sdk: int) -> Chunk:
     """A tool part in the state that its last chunk gave it."""
     part: Chunk = {"type": f"tool-{call.tool}", "toolCallId": call.call_id}
-    part["state"] = _state(call)
+    part["state"] = _state(call, sdk)
     if call.status == "issue":
         part["input"] = call.arguments
     elif call.status != "streaming":
         part["input"] = _input(call)
-    if call.approval_id:
+    is_told = sdk > 6 or not (call.approved and (call.automatic or call.status == "ready"))
+    if call.approval_id and is_told:
         approval: Chunk = {"id": call.approval_id}
-        if call.automatic:
+        if call.automatic and sdk > 6:
             approval["isAutomatic"] = True
-        if call.question:
+        if call.question and sdk > 6:
             approval["requestReason"] = call.question
         if call.approved is not None:
             approval["approved"] = call.approved
@@ -356,13 +363,13 @@ def _tool_part(call: CallPart) -> Chunk:
     return part
 
 
-def _state(call: CallPart) -> str:
+def _state(call: CallPart, sdk: int) -> str:
     if call.status == "streaming":
         return "input-streaming"
     if call.status == "held":
         return "approval-requested"
     if call.status == "ready":
-        is_answered = call.approved is not None and not call.rests
+        is_answered = call.approved is not None and not call.rests and sdk > 6
         return "approval-responded" if is_answered else "input-available"
     if call.status == "rejected":
         return "output-denied"

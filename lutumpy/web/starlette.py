@@ -275,7 +275,7 @@ class _Chat:
         if not tasks or past.is_over:
             tasks.append(Task(0, ""))
         tasks[-1].messages += self._show(waiting)
-        return _respond_json(ui_messages(tasks))
+        return _respond_json(ui_messages(tasks, sdk=self._settings.sdk))
 
     def _show(self, waiting: tuple[ShownMessage, ...]) -> tuple[ShownMessage, ...]:
         shown = self._settings.show.apply(MessagesTaken(waiting)) if waiting else None

@@ -262,6 +262,26 @@ def test_version_6_is_sent_what_it_knows_W10_W23(decision: Any) -> None:
                 assert not denied or part["approval"]["id"] == whole["approval"]["id"]
 
 
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_messages_of_version_6_have_what_it_knows_W10(decision: Any) -> None:
+    """They are what its stream makes, with the answer that a client of it has given itself."""
+    log = run_log(FULL, decision)
+    view = View(SCOPE, Show())
+    for stored in log:
+        for _ in view.apply(stored):
+            pass
+    message: Any = ui_messages(view.tasks, sdk=6)[-1]
+    streamed = ChatClient().read(sent(AISDKStream(SCOPE, sdk=6), log)).message
+    for part, other in zip(message["parts"], streamed["parts"], strict=True):
+        assert part.get("state") == other.get("state")
+        approval = part.get("approval", {})
+        assert {*approval} <= {"id", "approved", "reason"}
+        # Its schema has none for a call that runs, and an answer in every other.
+        runs = part.get("state") == "input-available"
+        assert approval.get("id") == (None if runs else other.get("approval", {}).get("id"))
+        assert not approval or ("approved" in approval) is (part["state"] != "approval-requested")
+
+
 def test_version_6_is_told_that_a_waiting_message_s_run_was_stopped_W10() -> None:
     assert chunks_of(AISDKStream(SCOPE, sdk=6).end(RunStopped("ann")))[0] == {"type": "abort"}
 

@@ -17,7 +17,15 @@ from lutumpy.durable import (
     StoredEvent,
 )
 from lutumpy.durable.conversation import is_message, load_message
-from lutumpy.durable.log import ENDINGS, CallHeld, MessagesTaken, RunWaits, ShownMessage
+from lutumpy.durable.log import (
+    ENDINGS,
+    CallAsked,
+    CallHeld,
+    MessagesTaken,
+    RunWaits,
+    ShownCall,
+    ShownMessage,
+)
 from lutumpy.durable.shown import show_message
 from lutumpy.errors import PlanError, StoreError
 from lutumpy.models import Message
@@ -124,6 +132,16 @@ class Past:
                     found = stored
         return found
 
+    def asking_calls(self) -> dict[str, ShownCall]:
+        """The calls that have ever asked something, by the ids of their questions."""
+        events = [stored.load() for stored in self.events if stored.event["event"] == "CallAsked"]
+        return {
+            question_id(event.call.call_id, question.leg, question.key): event.call
+            for event in events
+            if isinstance(event, CallAsked)
+            for question in event.questions
+        }
+
     def asked(self, approval_id: str) -> CallHeld | None:
         """The question with this id, if it was ever asked."""
         for stored in self.events:
@@ -208,11 +226,11 @@ class Incoming:
         if inbound.answers:
             is_news = await self._decide(scope, inbound.answers, past, by)
             past = await self.past(scope)  # what was decided now is behind what waited for it
-        asked = await self._reply(scope, inbound.replies, by)
+        asked, is_reply = await self._reply(scope, inbound.replies, past, by)
         named = [answer.approval_id for answer in inbound.answers]
         waits = past.waits(named, asked)
         goes_on = True
-        if is_news or asked or waits is None or waits.seq == past.last:
+        if is_news or is_reply or waits is None or waits.seq == past.last:
             self._runs.begin(scope, seen=past.last)
         else:  # all of it was answered before (rule W16)
             goes_on = await self._come_again(scope, past)
@@ -238,25 +256,37 @@ class Incoming:
         held = await self._store.held(scope=scope)
         return any(plan.held for plan in held) or bool(await self._all_asked(scope))
 
-    async def _reply(self, scope: str, replies: Sequence[QuestionAnswer], by: str) -> set[str]:
-        """Answer what servers ask; gives the ids of the calls."""
+    async def _reply(
+        self, scope: str, replies: Sequence[QuestionAnswer], past: Past, by: str
+    ) -> tuple[set[str], bool]:
+        """Answer what servers ask; gives the ids of the calls, and whether one was answered.
+
+        The first answer stands, and a client has to answer all that it was asked: what somebody
+        else has answered is no reason to refuse the rest.
+        """
+        asked = past.asking_calls()
         open_questions = {
             question_id(call.call_id, call.leg, question.key): question
             for call in (await self.asked(scope) if replies else ())
             for question in call.questions
         }
         by_call: dict[str, dict[str, Any]] = {}
+        answered: set[str] = set()
         for reply in replies:
             question = open_questions.get(reply.id)
             if question is None:
-                raise WebError(409, "Nobody asks that, or it was answered.")
+                call = asked.get(reply.id)
+                if call is None or self._show.hides(call.tool):
+                    raise WebError(409, "Nobody asks that.")
+                answered.add(call.call_id)
+                continue
             answer = dict(reply.answer)
             if question.form is None:
                 answer.pop("content", None)  # there is nothing to fill in
             by_call.setdefault(question.call_id, {})[question.key] = answer
         for call_id, answers in by_call.items():
             await self.answer(scope, call_id, answers, by)
-        return {*by_call}
+        return {*by_call, *answered}, bool(by_call)
 
     async def _past_or_new(self, scope: str, by: str) -> Past:
         past = await if_any(self.past(scope))

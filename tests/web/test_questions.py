@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,9 +21,10 @@ from mcp.types import (
     Tool,
 )
 from test_ag_ui import AgentClient
-from test_starlette import Site, said, serving
+from test_starlette import Site, answered, said, serving
 from web_toolkit import ChatClient
 
+from lutumpy import Hold
 from lutumpy.durable import DurableLoop, MemoryStore
 from lutumpy.mcp import McpTools
 from lutumpy.testing import Call, Reply, ScriptedModel
@@ -149,6 +151,45 @@ async def test_a_question_is_an_interrupt_with_its_form_W9a() -> None:
         assert b"Done." in data
         sent = hotel.sent[1].input_responses
         assert (sent["who"].content, sent["pay"].content) == ({"name": "Ada"}, None)
+
+
+async def test_what_another_front_end_has_answered_is_no_reason_to_refuse_the_rest_LR24() -> None:
+    """An AG-UI client has to answer every interrupt; of two answers the first stands."""
+    async with asking(asks(who=form(), pay=address())) as (site, hotel):
+        message = {"id": "m1", "role": "user", "content": "Please."}
+        run = {"threadId": "c1", "runId": "r1", "messages": [message]}
+        client = AgentClient().read(await site.post("/ag-ui", run))
+        who, pay = client.ended["outcome"]["interrupts"]
+        await site.post("/chat/c1/answers", {"callId": "b1", "answers": {"who": ADA}})
+        bob = {"interruptId": who["id"], "status": "resolved", "payload": {"name": "Bob"}}
+        data = await site.post("/ag-ui", {**run, "runId": "r2", "resume": [bob]})
+        assert AgentClient(client.messages).read(data).ended["outcome"]["type"] == "interrupt"
+        accepted = {"interruptId": pay["id"], "status": "resolved", "payload": {}}
+        for run_id in ("r3", "r4"):  # the second time, since the response was lost
+            resume = {**run, "runId": run_id, "resume": [bob, accepted]}
+            read = AgentClient(client.messages).read(await site.post("/ag-ui", resume))
+            assert read.ended["outcome"] == {"type": "success"}
+            assert read.messages[-1]["content"] == "Done."
+        assert len(hotel.sent) == 2
+        assert hotel.sent[1].input_responses["who"].content == {"name": "Ada"}
+
+
+async def test_a_call_that_was_approved_and_asks_something_is_sent_once_W8() -> None:
+    hotel, store = Hotel(asks(who=form())), MemoryStore()
+    async with McpTools(hotel.server, ask="hold") as source:
+        model = ScriptedModel(SCRIPT)
+        loop: Any = DurableLoop(
+            store, model, tools=source.toolset, hooks=lambda call: Hold("dear"), events=True
+        )
+        async with serving(store, loop=loop) as site:
+            client = ChatClient().read(await site.post("/chat", said()))
+            answer = answered(client, True)
+            client.message = copy.deepcopy(answer["messages"][0])
+            client.read(await site.post("/chat", answer))
+            assert [data["state"] for data in questions_of(client.message)] == ["open"]
+            states = [each["state"] for each in client.message["parts"] if "toolCallId" in each]
+            assert states == ["input-available"]  # else npm's helper would send it for ever
+            assert json.loads(await site.get("/chat/c1/messages"))[-1] == client.message
 
 
 async def test_what_is_left_unanswered_is_a_cancel_W9a() -> None:

@@ -18,6 +18,10 @@
 # a ping in the same words then, which tells it from a server that refuses a single call. Nothing of
 # what was refused so has been run.
 #
+# The code of "Connection closed" says little by itself: it is the first of those that JSON-RPC
+# leaves to servers, many of which refuse a call by it, and the SDK gives it to a call whose own
+# stream broke off over HTTP. So the connection is over only where a ping ends in the same way.
+#
 # A call whose scope was cancelled so is a call of unknown outcome, and not a cancelled one: the
 # task that made it goes on. Calls run in their callers' tasks, so that a cancelled caller cancels
 # the SDK's request, which tells the server, and so that the SDK's spans are children of the
@@ -133,7 +137,7 @@ class Connection:
             try:
                 return await request(client)
             except MCPError as error:
-                if error.code == _CONNECTION_CLOSED:
+                if error.code == _CONNECTION_CLOSED and not await self._still_answers(client):
                     self._lose()
                     raise McpConnectionLost(_LOST) from error
                 if error.code in _REFUSES_SESSION and await _is_forgotten(client, error):
@@ -151,6 +155,18 @@ class Connection:
                 await self.send(_ping)
             except Exception:
                 return False
+            return True
+        return False
+
+    async def _still_answers(self, client: Client) -> bool:
+        """Whether the connection goes on, though a call ended as if it were closed."""
+        if self.state != "open":
+            return False
+        with anyio.move_on_after(_PING_SECONDS):
+            try:
+                await _ping(client)
+            except MCPError as error:
+                return error.code != _CONNECTION_CLOSED
             return True
         return False
 

@@ -125,6 +125,39 @@ async def test_a_server_that_knows_the_session_no_more_is_gone_and_ran_nothing_M
             assert (await run_call(source, "pid")).outcome == "ok"
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_refusal_with_the_code_of_a_closed_connection_costs_its_own_call_alone_MCP5(
+    mode: str, backend: str
+) -> None:
+    """JSON-RPC leaves -32000 to servers, and many refuse a call by it."""
+    begun, answers = anyio.Event(), anyio.Event()
+
+    async def answer(name: str, arguments: dict[str, Any]) -> Any:
+        if name == "refused":
+            raise MCPError(-32000, "too many calls")
+        begun.set()
+        await answers.wait()
+        return text_result("done")
+
+    fake = FakeServer(make_tool("refused", read_only=True), make_tool("slow"), answer=answer)
+    options = {"mode": mode}
+    found: list[Any] = []
+    async with McpTools(fake.server, trust_hints=True, client_options=options) as source:
+
+        async def call_slow() -> None:
+            found.append(await run_call(source, "slow"))
+
+        with anyio.fail_after(SECONDS):
+            async with anyio.create_task_group() as group:
+                group.start_soon(call_slow)
+                await begun.wait()
+                refused = await run_call(source, "refused")
+                answers.set()
+        assert (refused.outcome, refused.content) == ("failed", "too many calls")
+        assert source.connected
+    assert found[0].content == "done"
+
+
 @pytest.mark.parametrize(("code", "knows_it"), [(-32600, True), (-32600, False), (-32001, False)])
 async def test_a_call_that_is_refused_is_of_an_unknown_session_only_if_a_ping_is_MCP5(
     code: int, knows_it: bool, backend: str

@@ -158,7 +158,8 @@ class McpTools(Materials):
         self._connect_timeout = _check_seconds("connect_timeout", connect_timeout)
         self._limits = Limits(max_chars, max_bytes)
         self._lock = lock
-        self._http = HttpOptions(headers, auth, http_client)
+        patience = max(self._options.timeout, self._connect_timeout)
+        self._http = HttpOptions(headers, auth, http_client, patience)
         self._errlog = errlog
         self._on_answer = on_answer
         self._client_options: dict[str, Any] = {"cache": None, **(client_options or {})}

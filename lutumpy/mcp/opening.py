@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import subprocess
 import sys
@@ -9,11 +10,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Union, cast
 
+from httpx2 import Timeout
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
-from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared._httpx_utils import (
+    MCP_DEFAULT_SSE_READ_TIMEOUT,
+    MCP_DEFAULT_TIMEOUT,
+    create_mcp_http_client,
+)
 
 from lutumpy.mcp.connection import watch_transport
 from lutumpy.mcp.errors import McpConnectionError
@@ -43,6 +49,8 @@ ServerAddress: TypeAlias = Union[
 function that opens a transport of the SDK.
 """
 
+_SPARE_SECONDS = 60.0  # that a connection outlives the calls on it
+
 STDIO = "stdio:"
 """What an address begins with that is a command."""
 
@@ -55,11 +63,13 @@ class HttpOptions:
         headers: Further headers.
         auth: The SDK's, such as an `OAuthClientProvider`, or any other of httpx2.
         client: A client to use in place of one made here; it stays open, and has its own of both.
+        patience: Seconds that a call or a list may take.
     """
 
     headers: Mapping[str, str] | None
     auth: httpx2.Auth | None
     client: httpx2.AsyncClient | None
+    patience: float = 0.0
 
     def __post_init__(self) -> None:
         if self.client is not None and (self.headers or self.auth is not None):
@@ -175,8 +185,12 @@ async def _open_http(url: str, http: HttpOptions) -> AsyncIterator[Any]:
             yield streams
         return
     headers = dict(http.headers) if http.headers else None
+    # A server that is silent for longer than the SDK's client waits is an error there that ends the
+    # connection, and every call with it. A call has a time of its own.
+    longest = max(MCP_DEFAULT_SSE_READ_TIMEOUT, http.patience + _SPARE_SECONDS)
+    times = Timeout(MCP_DEFAULT_TIMEOUT, read=longest if math.isfinite(longest) else None)
     async with (
-        create_mcp_http_client(headers=headers, auth=http.auth) as client,
+        create_mcp_http_client(headers=headers, auth=http.auth, timeout=times) as client,
         streamable_http_client(url, http_client=client) as streams,
     ):
         yield streams

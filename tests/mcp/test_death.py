@@ -12,6 +12,7 @@ import anyio
 import pytest
 from mcp import MCPError, StdioServerParameters
 from mcp.server import Server
+from mcp.shared import _httpx_utils
 from mcp.types import EmptyResult, ListToolsResult
 from mcp_toolkit import (
     SECONDS,
@@ -156,6 +157,26 @@ async def test_a_refusal_with_the_code_of_a_closed_connection_costs_its_own_call
         assert (refused.outcome, refused.content) == ("failed", "too many calls")
         assert source.connected
     assert found[0].content == "done"
+
+
+async def test_a_call_may_take_longer_than_the_sdks_client_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its time of silence is an error of the connection, which ends every call on it."""
+    monkeypatch.setattr("lutumpy.mcp.opening.MCP_DEFAULT_SSE_READ_TIMEOUT", 0.2)
+    made: list[Any] = []
+    make = _httpx_utils.create_mcp_http_client
+
+    def make_client(**options: Any) -> Any:
+        made.append(make(**options))
+        return made[-1]
+
+    monkeypatch.setattr("lutumpy.mcp.opening.create_mcp_http_client", make_client)
+    with http_server(free_port()) as address:
+        for timeout, read in ((600.0, 660.0), (float("inf"), None)):
+            async with McpTools(address, timeout=timeout) as source:
+                assert (await run_call(source, "pid")).outcome == "ok"
+            assert made.pop().timeout.read == read
 
 
 @pytest.mark.parametrize(("code", "knows_it"), [(-32600, True), (-32600, False), (-32001, False)])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp import Client, MCPError
 from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, InputRequiredResult
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from lutumpy import ToolError
 from lutumpy.mcp.connection import Connection
@@ -115,6 +116,12 @@ class CallSender:
         beside: Mapping[str, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Send a call, or send it again with the answers to what its server wanted to know."""
+        try:
+            to_json(arguments)
+        except ValueError:
+            # Half a character, which a hook wrote there: the SDK would find it when it writes, and
+            # end the connection.
+            arguments = json_values.clean(arguments)
         params = CallToolRequestParams(name=name, arguments=arguments, **(beside or {}))
         request = CallToolRequest(params=params)
         report = None if self._on_progress is None else _report_to(self._on_progress, call)

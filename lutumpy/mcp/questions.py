@@ -40,6 +40,7 @@ from mcp.types import (
 )
 
 from lutumpy import ToolError
+from lutumpy.plain import json_values
 from lutumpy.plain.values import dataclass
 from lutumpy.tools import Asked, find_misfit
 
@@ -135,7 +136,8 @@ class Questions:
                 f"The question was asked by a server at another address than {self._server} has "
                 "now, so the answer was not sent."
             )
-        answers = {**resume["answered"], **resume["answers"]}
+        # Half a character would end the connection.
+        answers = json_values.clean({**resume["answered"], **resume["answers"]})
         return {"input_responses": answers or None, "request_state": resume["state"]}
 
     async def answer(
@@ -240,7 +242,8 @@ class Questions:
             problem = find_misfit(question.form, answer)
             if problem is None:
                 content = answer.get("content") if answer["action"] == "accept" else None
-                return ElicitResult(action=answer["action"], content=content)
+                # Half a character would end the connection.
+                return ElicitResult(action=answer["action"], content=json_values.clean(content))
             question = replace(question, problem=problem)
         _log.warning("%s was given no fitting answer: %s", self._server, question.problem)
         return ElicitResult(action="cancel")

@@ -40,6 +40,7 @@ from lutumpy import Later, OpenCall, ToolError, ToolResult
 from lutumpy.mcp.limits import Limits
 from lutumpy.mcp.questions import Questions, dump_answers
 from lutumpy.mcp.results import AnswerHandler, cut, hand_on, read_result
+from lutumpy.plain import json_values
 from lutumpy.tools import Asked, Polled
 
 if TYPE_CHECKING:
@@ -233,7 +234,8 @@ class Tasks:
         return await self._send(send)
 
     async def _update(self, task_id: str, answers: Mapping[str, Any]) -> None:
-        params = _UpdateParams.model_validate({"taskId": task_id, "inputResponses": {**answers}})
+        given = json_values.clean(answers)  # half a character would end the connection
+        params = _UpdateParams.model_validate({"taskId": task_id, "inputResponses": given})
         try:
             await self._request(_UpdateTask(params=params), _ANY_RESULT)
         except MCPError as error:

@@ -17,24 +17,33 @@ from mcp.types import (
     TextContent,
     ToolExecution,
 )
-from mcp_toolkit import make_tool
+from mcp_toolkit import make_tool, stdio_server
 from pydantic import BaseModel
 
 from lutumpy import (
     DeclarationError,
+    DynamicInput,
+    DynamicOutput,
     FilePart,
     ImagePart,
+    NeedsTools,
     NoTools,
+    RunNormally,
+    Session,
     Skip,
     TextPart,
+    ToolCall,
+    ToolDecision,
     ToolError,
     ToolMetadata,
     Toolset,
+    dynamic,
     tool,
     tool_fn,
 )
 from lutumpy.execution import Dispatcher, ToolExecutor
 from lutumpy.mcp import McpConnectionError, McpTools, ServedCall, mcp_server
+from lutumpy.testing import Call, Reply, ScriptedModel
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -139,6 +148,7 @@ async def test_resources_are_listed_and_read_as_parts(backend: str) -> None:
         assert listed["file:///readme.md"].mime_type == "text/markdown"
         assert listed["file:///plain"].mime_type == "text/plain"
         assert listed["file:///bytes"].mime_type == "application/octet-stream"
+        assert (listed["file:///plain"].name, listed["file:///two"].name) == ("plain", "two")
         (template,) = await there.resource_templates()
         assert (template.uri_template, template.name) == ("note://{number}/text", "note")
         assert template.description == "One note."
@@ -404,6 +414,34 @@ async def test_half_a_character_ends_no_connection(backend: str) -> None:
     assert {"\ufffd": "\ufffd"} in heard
     assert proposed == ("\ufffd", "\ufffd")
     assert message.text == "Review \ufffd, short."
+
+
+async def test_half_a_character_of_a_hook_ends_no_connection() -> None:
+    """The SDK finds it when it writes, outside of any call."""
+
+    class App(Toolset[ToolCall[DynamicInput, DynamicOutput]]):
+        files = dynamic()
+
+    hooks = App.hooks()
+
+    @hooks.on(App.files)
+    def edit(
+        metadata: ToolMetadata, input: DynamicInput
+    ) -> ToolDecision[DynamicInput, DynamicOutput]:
+        return RunNormally(input=DynamicInput({"file": "\ud800"}))
+
+    async with McpTools(stdio_server()) as source:
+        offered = App.with_dynamic_tools({App.files: source.tools})
+        session = Session()
+        session.push_user("Which process?")
+        model = ScriptedModel([Reply(calls=[Call("pid")])])
+        outcome = await session.text_turn(model, tools=offered).collect()
+        assert isinstance(outcome, NeedsTools)
+        plan = await outcome.round.apply_hooks(hooks)
+        (result,) = await ToolExecutor().run(plan.pending, Dispatcher(offered))
+        plan.commit(session, [result])
+        assert result.outcome == "ok"
+        assert source.connected
 
 
 async def test_a_question_that_is_declined_misread_or_impossible() -> None:

@@ -232,6 +232,15 @@ async def test_servers_of_the_older_protocol_ask_while_the_call_runs_LR30(backen
     assert (heard[0].message, heard[0].tool, heard[0].call) == ("Who?", None, None)
 
 
+async def test_half_a_character_in_an_answer_is_replaced() -> None:
+    """Over stdio the SDK would find it when it writes, and end the connection."""
+    half = {"action": "accept", "content": {"name": "Ad\ud800"}}
+    asking = Asking(asks(who=form()))
+    await asking.run(lambda question: half)
+    asking.sent[1].model_dump_json()
+    assert asking.sent[1].input_responses["who"].content == {"name": "Ad\ufffd"}
+
+
 async def test_whom_nobody_asks_is_refused_without_saying_that_nothing_ran_LR22_LR27() -> None:
     ran = await Asking(asks(who=form())).run(name="look")
     assert ran.status == "error"

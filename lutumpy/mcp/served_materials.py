@@ -279,7 +279,9 @@ def _check_function(uri: str, value: Any) -> Any:
 
 
 def _named(uri: str, value: Any) -> dict[str, Any]:
-    name = getattr(value, "__name__", None) or uri.rpartition("/")[2] or uri
+    name = getattr(value, "__name__", None)
+    if name is None or name == "<lambda>":
+        name = uri.rpartition("/")[2] or uri
     return {"name": name, "description": _first_line(value) or None}
 
 

@@ -239,8 +239,14 @@ def _find_spread(
 
 
 def _read_style(encoding: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Style and explode of a field."""
+    """Style and explode of a field; the style is `None` where the document says nothing of either.
+
+    `explode` and `allowReserved` say by themselves that it is spelled as in a query, whose style is
+    `form` (OpenAPI 3.1.1, Encoding Object).
+    """
     style = encoding.get("style")
+    if style is None and ("explode" in encoding or "allowReserved" in encoding):
+        style = "form"
     return style, bool(encoding.get("explode", style == "form"))
 
 

@@ -211,6 +211,25 @@ def test_a_form_is_spelled_in_the_styles_that_the_document_names() -> None:
     assert refusal(only_tool(source), {"body": {"b": [["x"]]}}).startswith("body: its field 'b': ")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "value", "spelled"),
+    [
+        ({"explode": False}, ["x", "y"], b"a=x,y"),
+        ({"explode": True}, ["x", "y"], b"a=x&a=y"),
+        ({"allowReserved": True}, "x/y?", b"a=x/y?"),
+        ({"explode": True}, {"b": 1}, b"b=1"),
+        ({"explode": False}, {"b": 1}, b"a=b,1"),
+        ({"contentType": "text/plain"}, ["x", "y"], b"a=x&a=y"),
+    ],
+)
+def test_a_field_that_only_says_how_it_explodes_has_the_style_of_a_query(
+    encoding: dict[str, Any], value: Any, spelled: bytes
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"properties": {"b": {}}}}}
+    source = of_body(schema, media_type=FORM, encoding={"a": encoding})
+    assert request_of(source, {"body": {"a": value}}).content == spelled
+
+
 def test_a_form_must_be_an_object() -> None:
     tool = only_tool(of_body({}, media_type=FORM))
     assert refusal(tool, {"body": [1]}) == "body: it is sent as a form and must be an object"

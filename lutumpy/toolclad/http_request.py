@@ -156,7 +156,12 @@ class HttpTemplate:
                 if _HEADER_TEXT.fullmatch(texts.get(place, "")) is None:
                     raise ValueError(f"{place}: it stands in a header, which takes ASCII alone")
             if all(place in texts for place in places):
-                filled.append((name, _fill(template, texts, str)))
+                text = _fill(template, texts, str)
+                if text != text.strip():
+                    raise ValueError(
+                        f"{', '.join(places)}: a header can't begin or end with spaces"
+                    )
+                filled.append((name, text))
         return filled
 
     def _body(self, texts: Mapping[str, str]) -> bytes | None:
@@ -289,6 +294,8 @@ def _read_headers(headers: Mapping[str, str], problems: list[str]) -> dict[str, 
             problems.append(f"http.headers: {name!r} is there twice")
         elif _HEADER_TEXT.fullmatch(template) is None:
             problems.append(f"http.headers.{name}: a header takes ASCII alone")
+        elif template != template.strip():
+            problems.append(f"http.headers.{name}: a header can't begin or end with spaces")
         read[name] = template
     return read
 

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -22,6 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
+from lutumpy.plain.key_spellings import spell_key
 from lutumpy.toolclad.http_request import HttpRequest
 from lutumpy.toolclad.process import Output
 
@@ -68,12 +70,21 @@ class HttpRun:
 
     @property
     def text(self) -> str:
-        """What is kept of the answer, without the secrets that a server may send back."""
-        text = self.output.text
-        for name, secret in self._secrets.items():
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, f"{{_secret:{name}}}")
-        return text
+        """What is kept of the answer, without the secrets that a server may send back: as they are,
+        or as JSON and addresses spell them.
+        """
+        looked_for = [one for one in self._secrets.items() if len(one[1]) >= _SHORTEST_SECRET]
+        if not looked_for:
+            return self.output.text
+        # The longest one first: a shorter one may be its beginning.
+        looked_for.sort(key=lambda one: -len(one[1]))
+        names = [name for name, _ in looked_for]
+        pattern = "|".join([f"({spell_key(secret)})" for _, secret in looked_for])
+
+        def name_secret(found: re.Match[str]) -> str:
+            return f"{{_secret:{names[(found.lastindex or 1) - 1]}}}"
+
+        return re.sub(pattern, name_secret, self.output.text)
 
     async def run(self, most_seconds: float) -> HttpState:
         """Send it, and read the answer until the time is up.

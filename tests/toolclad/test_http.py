@@ -200,6 +200,9 @@ def test_a_header_takes_no_more_than_ascii() -> None:
     for value in ("é", "a\r\nX-Other: 1", "\x7f"):
         with pytest.raises(ValueError, match="q: it stands in a header, which takes ASCII alone"):
             built(template, q=value)
+    for value in ("b ", " "):  # the client would refuse it, when nobody knows what was sent
+        with pytest.raises(ValueError, match="q: a header can't begin or end with spaces"):
+            built(template, q=value)
 
 
 # --- what is wrong is said when it is loaded ------------------------------------------------------
@@ -222,6 +225,7 @@ def test_a_header_takes_no_more_than_ascii() -> None:
         ({"url": "https://h.example/", "headers": {"a b": "x"}}, "'a b' can't be set"),
         ({"url": "https://h.example/", "headers": {"A": "1", "a": "2"}}, "'a' is there twice"),
         ({"url": "https://h.example/", "headers": {"A": "ü"}}, "http.headers.A: a header takes"),
+        ({"url": "https://h.example/", "headers": {"A": "1 "}}, "http.headers.A: a header can't"),
         ({"url": "https://h.example/", "body_template": "{}"}, "GET has no body"),
         (
             {"url": "https://h.example/", "method": "POST", "body_template": '{"a": {q}'},
@@ -340,6 +344,27 @@ def test_a_request_is_sent_and_its_answer_read(
     request = clad.manifests["fetch"].build({"q": "a", "count": 2, "flag": True})
     assert "hush" not in repr(request)
     assert "hush" not in repr(clad.manifests)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        'aB+/=="1', "aB%2B%2F%3D%3D%221", "aB%2b/%3d%3d%221", r'aB+/==\"1', r"aB+\/==\"1",
+        r"aB\u002B/\u003d\u003D\u00221", r'aB+\\\/==\\\"1',
+    ],
+)  # fmt: skip
+def test_a_secret_is_hidden_however_a_server_spells_it(
+    workshop: Workshop, server: Server, monkeypatch: pytest.MonkeyPatch, spelled: str
+) -> None:
+    monkeypatch.setenv("TOOLCLAD_SECRET_A", "aB+/")  # the beginning of the other one
+    monkeypatch.setenv("TOOLCLAD_SECRET_B", 'aB+/=="1')
+    http = {"method": "GET", "url": f"{server.url}/?a={{_secret:a}}&b={{_secret:b}}"}
+    workshop.write_text("a.clad.toml", manifest(http, TEXTS))
+    with pytest.warns(UserWarning, match="http.url is not https"):
+        clad = workshop.load()
+    server.answer = Answer(200, f"<{spelled}> and <aB+/>".encode())
+    told = output_of(run(clad, "fetch", {"q": "a"}))
+    assert told["results"] == {"raw_output": "<{_secret:b}> and <{_secret:a}>"}
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from lutumpy.plain.key_spellings import spell_key
+
 __all__ = ["KEPT_HEADERS", "MASK", "SECRET_NAME", "Secrets"]
 
 MASK = "[redacted]"
@@ -100,7 +102,7 @@ class Secrets:
         if new:
             self._known |= new
             longest_first = sorted(self._known, key=lambda text: (-len(text), text))
-            self._pattern = re.compile("|".join(map(_spelled, longest_first)))
+            self._pattern = re.compile("|".join(map(spell_key, longest_first)))
 
     def keys_alone(self) -> Secrets:
         """The same keys, without `redact`: for what that has been through already."""
@@ -234,29 +236,6 @@ def _key_fields(body: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _is_key(fields: Mapping[str, Any], name: str) -> bool:
     return name.lower() in _KEY_FIELDS and isinstance(fields[name], str)
-
-
-def _spelled(key: str) -> str:
-    """A pattern of a key as it is, and as JSON and addresses spell it.
-
-    A tool's JSON is a text in the JSON of a request, and its writers differ in what they escape
-    (PHP a slash, .NET a plus). So an escape may have any number of backslashes.
-    """
-    # As one, several backslashes can be matched in one way only, which takes no time.
-    return "".join(map(_spelled_character, re.sub(r"\\+", r"\\", key)))
-
-
-_SHORT_ESCAPES = {"\n": r"\\+n", "\r": r"\\+r", "\t": r"\\+t", "\\": r"\\+", " ": r"\+"}
-
-
-def _spelled_character(letter: str) -> str:
-    if letter.isascii() and letter.isalnum():
-        return letter
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    in_json = "".join([rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4)])
-    in_address = "".join([f"%{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass")])
-    short = _SHORT_ESCAPES.get(letter, rf"\\+{re.escape(letter)}")
-    return rf"(?:{short}|{re.escape(letter)}|(?i:{in_json}|{in_address}))"
 
 
 def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -30,6 +30,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -190,7 +191,9 @@ class JsonSchema:
 
     def failing_paths(self, value: Any) -> list[Path]:
         """Every place where `value` doesn't fit, those in branches that weren't meant included."""
-        return [] if self._is_too_much_to_explain(value) else [*_list_paths(self._errors(value))]
+        if self._is_too_much_to_explain(value):
+            return []
+        return [*_list_paths(value, self._errors(value))]
 
     def _make_careful(self, is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
         """`is_valid` for values that don't take too long."""
@@ -383,17 +386,30 @@ def _list_failures(subject: _Subject, errors: Iterable[Any]) -> Iterator[SchemaF
         yield from _read_error(subject, error)
 
 
-def _list_paths(errors: Iterable[Any]) -> Iterator[Path]:
+def _list_paths(value: Any, errors: Iterable[Any]) -> Iterator[Path]:
     for error in errors:
-        yield tuple(error.instance_path)
+        yield _find_path(value, error)
         if error.kind.name in ("anyOf", "oneOf"):
             for branch in error.kind.context:
-                yield from _list_paths(branch)
+                yield from _list_paths(value, branch)
+
+
+def _find_path(value: Any, error: Any) -> Path:
+    """Where an error is. The validator gives names of digits as positions: 1 for `1` and `01`."""
+    path: list[str | int] = []
+    for given in error.instance_path:
+        step = given
+        if isinstance(given, int) and isinstance(value, Mapping):
+            same = [name for name in value if re.fullmatch(rf"\+?0*{given}", name)]
+            step = str(given) if str(given) in same else (same or [given])[0]
+        path.append(step)
+        value = _value_at(value, (step,))
+    return tuple(path)
 
 
 def _read_error(subject: _Subject, error: Any) -> Iterator[SchemaFailure]:
     kind = error.kind.name
-    path: Path = tuple(error.instance_path)
+    path = _find_path(subject.value, error)
     if kind == "required":
         yield SchemaFailure((*path, error.kind.property), _REQUIRED)
     elif kind == _LONG_LIST:
@@ -417,7 +433,8 @@ def _read_error(subject: _Subject, error: Any) -> Iterator[SchemaFailure]:
 
 
 def _read_union(subject: _Subject, path: Path, error: Any) -> Iterator[SchemaFailure]:
-    branches = _meant_branches(path, [list(branch) for branch in error.kind.context])
+    raw_path = tuple(error.instance_path)
+    branches = _meant_branches(raw_path, [list(branch) for branch in error.kind.context])
     found = [failure for branch in branches for failure in _list_failures(subject, branch)]
     # `3 is not of type "string" or: 3 is not of type "array"` says more than the union does.
     yield from dict.fromkeys(found) or [SchemaFailure(path, _write_sentence(subject, path, error))]

@@ -55,6 +55,51 @@ def test_a_null_that_is_read_as_left_out_is_not_among_what_is_wrong_C3_D5() -> N
     assert told == 'input.city: 1 is not of type "string"'
 
 
+BY_NUMBER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "7": {"type": "boolean"},
+        "007": {"type": "integer"},
+        "list": {"type": "array", "items": {"properties": {"0": {"type": "string"}}}},
+        "union": {
+            "anyOf": [
+                {"type": "object", "properties": {"0": {"const": "x"}, "1": {"type": "string"}}},
+                {"type": "object", "properties": {"0": {"const": "y"}, "1": {"type": "integer"}}},
+            ]
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        ('{"7": null}', {}),
+        ('{"007": null}', {}),
+        ('{"list": [{"0": null}]}', {"list": [{}]}),
+        ('{"union": {"0": "y", "1": null}}', {"union": {"0": "y"}}),
+        ('{"007": "5"}', {"007": 5}),
+    ],
+)
+def test_a_name_of_digits_is_edited_as_any_other_C3_C5(arguments: str, read: Any) -> None:
+    """The validator tells such a place as a position in a list."""
+    call = parse(DynamicTool("t", "", BY_NUMBER), arguments)
+    assert call.arguments == read
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ('{"7": "no"}', '["7"]: "no" is not of type "boolean"'),
+        ('{"007": true}', '["007"]: true is not of type "integer"'),
+        ('{"list": [{"0": 1}]}', 'list[0]["0"]: 1 is not of type "string"'),
+        ('{"union": {"0": "y", "1": "q"}}', 'union["1"]: "q" is not of type "integer"'),
+    ],
+)
+def test_a_name_of_digits_is_told_with_its_value_Y4(arguments: str, told: str) -> None:
+    assert refusal(DynamicTool("t", "", BY_NUMBER), arguments) == told
+
+
 # --- the tool's own check -----------------------------------------------------------------------
 
 

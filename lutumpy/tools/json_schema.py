@@ -433,8 +433,10 @@ def _read_error(subject: _Subject, error: Any) -> Iterator[SchemaFailure]:
 
 
 def _read_union(subject: _Subject, path: Path, error: Any) -> Iterator[SchemaFailure]:
-    raw_path = tuple(error.instance_path)
-    branches = _meant_branches(raw_path, [list(branch) for branch in error.kind.context])
+    branches = [list(branch) for branch in error.kind.context]
+    if [] in branches:  # several of `oneOf` fit, so what is wrong with the others says nothing
+        branches = []
+    branches = _meant_branches(tuple(error.instance_path), branches)
     found = [failure for branch in branches for failure in _list_failures(subject, branch)]
     # `3 is not of type "string" or: 3 is not of type "array"` says more than the union does.
     yield from dict.fromkeys(found) or [SchemaFailure(path, _write_sentence(subject, path, error))]

@@ -100,6 +100,14 @@ def test_a_name_of_digits_is_told_with_its_value_Y4(arguments: str, told: str) -
     assert refusal(DynamicTool("t", "", BY_NUMBER), arguments) == told
 
 
+def test_a_value_that_fits_several_of_oneOf_is_told_so_and_not_what_the_others_want_Y4() -> None:
+    branches = [{"enum": [1]}, {"type": "integer"}, {"type": "number"}]
+    declared = DynamicTool("t", "", {"properties": {"n": {"oneOf": branches}}})
+    told = refusal(declared, '{"n": 4}')
+    assert told == "n: 4 is valid under more than one of the schemas listed in the 'oneOf' keyword"
+    assert refusal(declared, '{"n": "x"}').startswith('n: "x" is not one of 1')
+
+
 # --- the tool's own check -----------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.errors import InvalidToolConstraints, Problem
 
-__all__ = ["copy_nested_tools", "copy_tools", "listed_tools", "refuse_tools"]
+__all__ = ["copy_nested_tools", "copy_tools", "listed_tools", "refusals", "refuse_tools"]
 
 Tools = list[dict[str, Any]]
 
@@ -55,6 +55,11 @@ def listed_tools(
     return copy(kept)
 
 
+def refusals(problems: Iterable[Problem], *, ignore: str = "") -> list[Problem]:
+    """The problems for which an API is sure to refuse a request, but for those of a rule."""
+    return [each for each in problems if each.certainty == "refused" and each.rule != ignore]
+
+
 def refuse_tools(
     problems: Iterable[Problem],
     api: str,
@@ -74,7 +79,7 @@ def refuse_tools(
     Raises:
         InvalidToolConstraints: a problem has the certainty "refused"; the text names the tools.
     """
-    sure = [each for each in problems if each.certainty == "refused" and each.rule != ignore]
+    sure = refusals(problems, ignore=ignore)
     if not sure:
         return
     names = dict.fromkeys([own_names.get(name, name) for each in sure for name in each.tools])

@@ -38,7 +38,7 @@ from lutumpy.models import ToolOffering, ToolSpec
 from lutumpy.rules.anthropic import messages as anthropic_rules
 from lutumpy.rules.openai.chat import messages as chat_rules
 from lutumpy.rules.openai.responses import items as responses_rules
-from lutumpy.testing import Call, Reply, serve
+from lutumpy.testing import Call, Reply, ScriptedModel, serve
 
 FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
 VENDOR_SCHEMAS = json.loads((FIXTURES / "tool_schemas.json").read_text(encoding="utf-8"))
@@ -379,6 +379,59 @@ def test_what_responses_is_known_to_refuse_is_refused_early_C9(told: Any, why: s
     spec = ToolSpec("search", "", SCHEMA, None, {RESPONSES: told})
     with pytest.raises(InvalidToolConstraints, match=why):
         body(RESPONSES, ToolOffering((spec,)))
+
+
+@tool_fn
+def plain(query: str) -> str:
+    """Do something else."""
+    return query
+
+
+class Plain(Toolset):
+    plain = tool(plain)
+
+
+def begun_with_one_tool() -> Session:
+    """A session in which another tool was offered, so that a message can bring further ones."""
+    session = Session()
+    session.push_user("Hi.")
+    session.text_turn(ScriptedModel([Reply(text="Hi.")]), tools=Plain).collect_sync()
+    session.push_user("Search.")
+    return session
+
+
+@pytest.mark.parametrize(
+    ("api", "model", "told", "why"),
+    [
+        (
+            CLAUDE,
+            "claude-sonnet-5-5",
+            {"defer_loading": True, "cache_control": {"type": "ephemeral"}},
+            "search: .*cannot have both",
+        ),
+        (RESPONSES, "gpt-5.4", {"defer_loading": True}, r"search: .*require tools\.tool_search"),
+        (RESPONSES, "gpt-5.4", {"defer_loading": 1}, "expected a boolean"),
+    ],
+)
+def test_what_is_refused_of_a_tool_that_a_message_brings_is_refused_early_C9_PB2(
+    api: str, model: str, told: Any, why: str
+) -> None:
+    session = begun_with_one_tool()
+    first = Plain.offer().specs[0]
+    request = ADAPTERS[api].request
+
+    def offering(settings: Any) -> ToolOffering:
+        return ToolOffering((first, ToolSpec("search", "", SCHEMA, None, {api: settings})))
+
+    brought = request(session.transcript, offering({"defer_loading": False}), model=model)
+    assert "search" not in json.dumps(brought["tools"])
+    assert refused(api, brought) == []
+    with pytest.raises(InvalidToolConstraints, match=why):
+        request(session.transcript, offering(told), model=model)
+    search = {"tools": [{"type": "tool_search"}]}
+    if told["defer_loading"] is True and api == RESPONSES:
+        found = request(session.transcript, offering(told), model=model, extra=search)
+        assert refused(api, found) == []
 
 
 PROGRAM = {CLAUDE: {"allowed_callers": ["code_execution_20260120"]}}

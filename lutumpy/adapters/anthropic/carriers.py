@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.anthropic.bound_form import bound_form
-from lutumpy.adapters.anthropic.offer import spell_tool
+from lutumpy.adapters.anthropic.offer import can_be_brought, spell_tool
 from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
@@ -154,11 +154,15 @@ def _tool_blocks(
         if spec is None:
             blocks.append(_addition(_reference(name)))
         elif carriers.definitions:
+            if not can_be_brought(spec, deferred=False):
+                return None
             blocks.append(_addition({"type": "tool_definition", "definition": spell_tool(spec)}))
         elif name in new:
             # A call of before would be a reference, so what was bound then would be something else;
             # and one tool of a request stays undeferred.
             if name in state.called or state.base is None or not state.base.specs:
+                return None
+            if not can_be_brought(spec, deferred=True):
                 return None
             declared.append(spec)
             blocks.append(_addition(_reference(name)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
-from lutumpy.adapters.tool_lists import listed_tools, refuse_tools
+from lutumpy.adapters.tool_lists import listed_tools, refusals, refuse_tools
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
@@ -28,6 +28,7 @@ from lutumpy.rules.anthropic.tools import check_tools
 from lutumpy.rules.strict import ANTHROPIC_STRICT, strict_counts, strict_schema
 
 __all__ = [
+    "can_be_brought",
     "check_callers",
     "check_deferred",
     "check_forced",
@@ -188,6 +189,18 @@ def spell_tool(spec: ToolSpec) -> dict[str, Any]:
     """A tool as an entry of `tools`, strict if it asks for that, as JSON values."""
     tool: dict[str, Any] = json_values.decode(_render_tool(spec, False))
     return tool
+
+
+def can_be_brought(spec: ToolSpec, *, deferred: bool) -> bool:
+    """Whether a message may bring a tool: by its definition, or by a deferred entry of `tools`.
+
+    What the API refuses goes into the list of a conversation that begins anew, where an error says
+    so. A breakpoint of the prompt cache goes with none that is deferred.
+    """
+    tool = spell_tool(spec)
+    if deferred:
+        tool["defer_loading"] = True
+    return not refusals(check_tools([tool]), ignore=_UNKNOWN_KEY)
 
 
 def declare_late(specs: Sequence[ToolSpec]) -> list[bytes]:

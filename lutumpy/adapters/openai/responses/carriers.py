@@ -17,12 +17,14 @@ from lutumpy.adapters.encoded_settings import (
     EncodedSettings,
 )
 from lutumpy.adapters.openai.model import output_format
+from lutumpy.adapters.tool_lists import refusals
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.turn_settings import KEPT, TurnSettings, new_description
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
 from lutumpy.rules.openai import models as openai_models
+from lutumpy.rules.openai.responses.tools import check_tools
 
 __all__ = ["API", "Carriers", "ResponsesSpelling", "carriers_of", "format_of", "without_reasoning"]
 
@@ -134,6 +136,8 @@ class ResponsesSpelling:
         brought = {spec.name for spec in new}
         if new:
             listed = b",".join([render(spec) for spec in new])
+            if refusals(check_tools({"tools": json_values.decode(b"[%b]" % listed)})):
+                return None  # the tools of a request begin anew, and an error says what is wrong
             items.append(
                 b'{"type":"additional_tools","role":"developer","tools":[%b]}' % listed,
             )

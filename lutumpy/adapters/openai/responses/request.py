@@ -227,7 +227,20 @@ def _narrowed_tools(
     if (declared is None or declared is offer) and not brought:
         return {} if offer is None else _fields_of(offer, strict, text_shape, extra, None, ())
     asked = ToolOffering() if offer is None else offer
-    return _fields_of(asked, strict, text_shape, extra, declared, brought)
+    fields = _fields_of(asked, strict, text_shape, extra, declared, brought)
+    deferred = [
+        {"type": "function", "name": spec.name, "defer_loading": True}
+        for spec in asked.specs
+        if spec.name in brought and _is_deferred_function(spec)
+    ]
+    if deferred:
+        _refuse_without_search(fields.get("tools", b"[]"), extra or {}, deferred)
+    return fields
+
+
+def _is_deferred_function(spec: ToolSpec) -> bool:
+    settings = spec.provider.get(API, {})
+    return settings.get("defer_loading") is True and "type" not in settings
 
 
 def _offered_tools(
@@ -267,7 +280,7 @@ def _fields_of(
     declared: ToolOffering | None,
     brought: Sequence[str],
 ) -> dict[str, bytes]:
-    return offer_fields(
+    fields = offer_fields(
         offer,
         API,
         _spell_tool,
@@ -281,6 +294,7 @@ def _fields_of(
         declared,
         brought,
     )
+    return fields
 
 
 def _with_format_of_base(
@@ -391,10 +405,12 @@ def _check_tools(body: Mapping[str, Any]) -> list[Problem]:
     return check_tools(body)
 
 
-def _refuse_without_search(tools: bytes, extra: Mapping[str, Any]) -> None:
-    """Raise for deferred tools that nothing could find (rule C9)."""
+def _refuse_without_search(
+    tools: bytes, extra: Mapping[str, Any], brought: Sequence[dict[str, Any]] = ()
+) -> None:
+    """Raise for deferred tools, also those that items bring, that nothing could find (rule C9)."""
     beside = extra.get("tools")
-    offered = json_values.decode(tools)
+    offered = [*json_values.decode(tools), *brought]
     all_tools = [*offered, *beside] if isinstance(beside, (list, tuple)) else offered
     refuse_tools(check_deferred({"prompt": extra.get("prompt"), "tools": all_tools}), "OpenAI")
 

@@ -71,6 +71,23 @@ def call_item(kind: str, **more: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    ("chosen", "choice"),
+    [
+        (OpenTools.shell, {"type": "shell"}),
+        (
+            OpenTools.local_shell,  # the API has no choice of this type
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "local_shell"}]},
+        ),
+    ],
+)
+def test_a_required_tool_is_a_choice_that_the_api_has(chosen: Any, choice: Any) -> None:
+    session = Session()
+    session.push_user("go")
+    offer = OpenTools.offer(require=ToolRequirement.specific(chosen))
+    assert OpenAIResponses.request(session.transcript, offer)["tool_choice"] == choice
+
+
 def asked(item: dict[str, Any], tools: Any = OpenTools) -> tuple[Session, Any]:
     """A session and the open round of a reply with this item."""
     session = Session()

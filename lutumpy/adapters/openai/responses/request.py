@@ -49,6 +49,9 @@ from lutumpy.rules.openai.tool_settings import RESPONSES_TOOL_SETTINGS
 
 __all__ = ["encoding_for", "responses_fields", "responses_tools"]
 
+# The API description has this type of tool, and no choice of it.
+_CHOOSES_LOCAL_SHELL = b'{"type":"local_shell"}'
+
 
 def responses_fields(
     transcript: Transcript,
@@ -294,6 +297,8 @@ def _fields_of(
         declared,
         brought,
     )
+    if fields.get("tool_choice") == _CHOOSES_LOCAL_SHELL:
+        fields["tool_choice"] = encode(_spell_allowed("required", [{"type": "local_shell"}]))
     return fields
 
 

@@ -156,10 +156,21 @@ def open_client(
     if isinstance(server, str):
         transport = _open_http(server, http)
     elif isinstance(server, StdioServerParameters):
-        transport = stdio_client(server, find_error_log(errlog))
+        transport = stdio_client(_lenient(server), find_error_log(errlog))
     else:
         transport = server()
     return Client(watch_transport(transport, on_end), **options)
+
+
+def _lenient(server: StdioServerParameters) -> StdioServerParameters:
+    """A command whose output may hold bytes that aren't UTF-8, as a stray line of a log does.
+
+    The SDK stops reading at such a byte, and waits for the end of the command: no call would be
+    answered any more, and nobody would see why.
+    """
+    if "encoding_error_handler" in server.model_fields_set:
+        return server
+    return server.model_copy(update={"encoding_error_handler": "replace"})
 
 
 def find_error_log(errlog: TextIO | None) -> TextIO:

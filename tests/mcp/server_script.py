@@ -1,7 +1,7 @@
 """A server as a process of its own, over stdio or `--http PORT`.
 
 `pid` gives the number of its process, `wait` never answers and leaves a file when it was cancelled,
-`big` answers with a megabyte.
+`big` answers with a megabyte, `stray` writes a line of a log that isn't UTF-8 first (over stdio).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OBJECT: dict[str, Any] = {"type": "object", "properties": {"file": {"type": "str
 
 
 async def list_tools(context: Any, params: Any) -> ListToolsResult:
-    names = ["pid", "wait", "big", *sys.argv[3:]]
+    names = ["pid", "wait", "big", "stray", *sys.argv[3:]]
     return ListToolsResult(tools=[Tool(name=name, input_schema=OBJECT) for name in names])
 
 
@@ -28,6 +28,8 @@ async def call_tool(context: Any, params: Any) -> CallToolResult:
     text = str(os.getpid())
     if params.name == "big":
         text = "x" * 1_000_000
+    if params.name == "stray":
+        os.write(1, b"caf\xe9\n")
     if params.name == "wait":
         file = Path(params.arguments["file"])
         file.with_suffix(".began").touch()

@@ -291,6 +291,13 @@ async def test_calls_run_beside_each_other_and_end_with_the_block(backend: str) 
     assert len(server.calls) == 50
 
 
+async def test_a_line_that_is_not_utf_8_stops_no_server(backend: str) -> None:
+    with anyio.fail_after(SECONDS):
+        async with McpTools(stdio_server()) as source:
+            for name in ("stray", "pid"):
+                assert (await run_call(source, name)).outcome == "ok"
+
+
 async def test_environment_and_error_log_reach_the_command(tmp_path: Path) -> None:
     script = (
         "import os, sys; print(os.environ['WORD'], file=sys.stderr, flush=True); "

@@ -14,7 +14,7 @@ from typing import Any
 from lutumpy.core.tool_specs import ToolOffering
 from lutumpy.errors import InvalidToolConstraints, Problem
 
-__all__ = ["copy_nested_tools", "copy_tools", "listed_tools", "refusals", "refuse_tools"]
+__all__ = ["are_refused", "copy_nested_tools", "copy_tools", "listed_tools", "refuse_tools"]
 
 Tools = list[dict[str, Any]]
 
@@ -55,11 +55,6 @@ def listed_tools(
     return copy(kept)
 
 
-def refusals(problems: Iterable[Problem], *, ignore: str = "") -> list[Problem]:
-    """The problems for which an API is sure to refuse a request, but for those of a rule."""
-    return [each for each in problems if each.certainty == "refused" and each.rule != ignore]
-
-
 def refuse_tools(
     problems: Iterable[Problem],
     api: str,
@@ -79,10 +74,19 @@ def refuse_tools(
     Raises:
         InvalidToolConstraints: a problem has the certainty "refused"; the text names the tools.
     """
-    sure = refusals(problems, ignore=ignore)
+    sure = [each for each in problems if each.certainty == "refused" and each.rule != ignore]
     if not sure:
         return
     names = dict.fromkeys([own_names.get(name, name) for each in sure for name in each.tools])
     what = f"the tool {', '.join(names)}" if names else "the tools offered"
     reasons = "; ".join(dict.fromkeys([each.message for each in sure]))
     raise InvalidToolConstraints(f"{api} refuses {what}: {reasons}")
+
+
+def are_refused(problems: Iterable[Problem], *, ignore: str = "") -> bool:
+    """Whether `refuse_tools` raises for these problems."""
+    try:
+        refuse_tools(problems, "", ignore=ignore)
+    except InvalidToolConstraints:
+        return True
+    return False

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutumpy.adapters.anthropic.decode import API
-from lutumpy.adapters.tool_lists import listed_tools, refusals, refuse_tools
+from lutumpy.adapters.tool_lists import are_refused, listed_tools, refuse_tools
 from lutumpy.adapters.tool_settings import add_settings, settings_of
 from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.errors import DeclarationError, InvalidToolConstraints
@@ -200,7 +200,7 @@ def can_be_brought(spec: ToolSpec, *, deferred: bool) -> bool:
     tool = spell_tool(spec)
     if deferred:
         tool["defer_loading"] = True
-    return not refusals(check_tools([tool]), ignore=_UNKNOWN_KEY)
+    return not are_refused(check_tools([tool]), ignore=_UNKNOWN_KEY)
 
 
 def declare_late(specs: Sequence[ToolSpec]) -> list[bytes]:

@@ -17,7 +17,7 @@ from lutumpy.adapters.encoded_settings import (
     EncodedSettings,
 )
 from lutumpy.adapters.openai.model import output_format
-from lutumpy.adapters.tool_lists import refusals
+from lutumpy.adapters.tool_lists import are_refused
 from lutumpy.core.output_spec import OutputSpec
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.turn_settings import KEPT, TurnSettings, new_description
@@ -136,7 +136,7 @@ class ResponsesSpelling:
         brought = {spec.name for spec in new}
         if new:
             listed = b",".join([render(spec) for spec in new])
-            if refusals(check_tools({"tools": json_values.decode(b"[%b]" % listed)})):
+            if are_refused(check_tools({"tools": json_values.decode(b"[%b]" % listed)})):
                 return None  # the tools of a request begin anew, and an error says what is wrong
             items.append(
                 b'{"type":"additional_tools","role":"developer","tools":[%b]}' % listed,

@@ -33,11 +33,6 @@ class Listener:
         self._connection: Connection[Any] | None = None
         self._can_listen = True
 
-    @property
-    def listens(self) -> bool:
-        """Whether it is woken; else it only waits."""
-        return self._connection is not None
-
     async def open(self) -> None:
         """Begin to listen, where that is possible."""
         import psycopg

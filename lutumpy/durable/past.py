@@ -39,8 +39,6 @@ from lutumpy.tools import ticket_in_plan
 
 __all__ = ["calls_with_effects", "fork", "history", "keep_round"]
 
-_MOST_ROUNDS = 1_000
-
 
 def keep_round(
     key: str,

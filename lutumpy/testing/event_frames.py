@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["read_frames", "write_frame"]
+__all__ = ["json_bytes", "read_frames", "write_frame"]
 
 _TEXT = 7
 """The type of a header that holds a text."""
@@ -27,6 +29,12 @@ def write_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     lengths = struct.pack(">II", total, len(written))
     frame = lengths + struct.pack(">I", zlib.crc32(lengths)) + written + payload
     return frame + struct.pack(">I", zlib.crc32(frame))
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON without white space, as payloads have it; half a character stays one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _write_header(name: str, value: str) -> bytes:

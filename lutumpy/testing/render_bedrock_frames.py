@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from lutumpy.testing.event_frames import write_frame
+from lutumpy.testing.event_frames import json_bytes, write_frame
 
 __all__ = ["write_event_frame", "write_exception_frame"]
 
@@ -22,7 +21,7 @@ def write_event_frame(name: str, payload: Mapping[str, Any]) -> bytes:
         ":content-type": "application/json",
         ":message-type": "event",
     }
-    return write_frame(headers, _write_json(padded))
+    return write_frame(headers, json_bytes(padded))
 
 
 def write_exception_frame(name: str, message: str) -> bytes:
@@ -32,9 +31,4 @@ def write_exception_frame(name: str, message: str) -> bytes:
         ":content-type": "application/json",
         ":message-type": "exception",
     }
-    return write_frame(headers, _write_json({"message": message}))
-
-
-def _write_json(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return write_frame(headers, json_bytes({"message": message}))

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from lutumpy.testing.cassettes.secrets import Secrets
-from lutumpy.testing.event_frames import read_frames, write_frame
+from lutumpy.testing.event_frames import json_bytes, read_frames, write_frame
 
 __all__ = ["FRAMES", "cut", "events_of", "is_stream", "keep_answer", "written_answer"]
 
@@ -101,8 +101,7 @@ def written_answer(kept: Any, media_type: str) -> bytes:
         return kept.encode(errors=_ERRORS)
     if isinstance(kept, list) and media_type.startswith(FRAMES):
         return b"".join(map(_write_event, kept))
-    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return json_bytes(kept)
 
 
 def cut(data: bytes, sizes: Sequence[int] | None) -> Iterator[bytes]:
@@ -154,17 +153,11 @@ def _read_events(data: bytes) -> list[dict[str, Any]]:
 
 
 def _write_event(event: Mapping[str, Any]) -> bytes:
-    write: Callable[[Any], bytes] = _write_json
     if "exception" in event:
         headers = {":exception-type": event["exception"], **_EXCEPTION_HEADERS}
-        return write_frame(headers, write(event["payload"]))
+        return write_frame(headers, json_bytes(event["payload"]))
     headers = {":event-type": event["event"], **_EVENT_HEADERS}
     if "data" in event:
-        inner = base64.b64encode(write(event["data"])).decode()
-        return write_frame(headers, write({"bytes": inner}))
-    return write_frame(headers, write(event.get("payload", {})))
-
-
-def _write_json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+        inner = base64.b64encode(json_bytes(event["data"])).decode()
+        return write_frame(headers, json_bytes({"bytes": inner}))
+    return write_frame(headers, json_bytes(event.get("payload", {})))

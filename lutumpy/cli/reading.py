@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
+from lutumpy.plain.json_values import refuse_constant
+
 __all__ = ["BadValue", "Form", "Value", "read_text", "read_values"]
 
 Form = Literal["alone", "line", "element"]
@@ -275,11 +277,7 @@ def _read_line(data: bytes, number: int) -> Value | BadValue | None:
 
 
 # `json` reads NaN and Infinity, which no provider takes.
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def _cause(message: str) -> str:

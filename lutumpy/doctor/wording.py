@@ -13,7 +13,7 @@ from typing import Any
 
 from lutumpy.core.tool_names import UNNAMED
 from lutumpy.plain import json_values
-from lutumpy.plain.json_values import INVALID_JSON
+from lutumpy.plain.json_values import INVALID_JSON, refuse_constant
 
 INTERRUPTED = (
     "The call was interrupted: no result of it was recorded, "
@@ -101,7 +101,7 @@ def as_object(value: Any) -> dict[str, Any]:
     read = value
     if isinstance(value, str):
         try:
-            read = json.loads(value, parse_constant=_refuse)
+            read = json.loads(value, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return {INVALID_JSON: value}
     if isinstance(read, dict):
@@ -109,10 +109,6 @@ def as_object(value: Any) -> dict[str, Any]:
     if read is None:
         return {}
     return {INVALID_JSON: value if isinstance(value, str) else as_text(value)}
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def as_arguments(value: Any) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lutumpy.errors import Certainty, Problem
+from lutumpy.plain.json_values import refuse_constant
 
 if TYPE_CHECKING:
     from json import JSONDecoder
@@ -80,11 +81,7 @@ def _decoder() -> JSONDecoder:
     from json import JSONDecoder  # rare, and slow to import
 
     # Python limits the digits of an integer, and takes `NaN` and `Infinity`, which aren't JSON.
-    return JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    return JSONDecoder(parse_int=float, parse_constant=refuse_constant)
 
 
 def listed(values: Iterable[str]) -> str:

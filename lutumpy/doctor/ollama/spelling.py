@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from lutumpy.doctor.pieces import Call, Media, Piece, Reasoning, Result, Text, type_of
-from lutumpy.doctor.spelling import FAILED, Json, ReadContent, Spelling
+from lutumpy.doctor.spelling import FAILED, Json, Spelling
 from lutumpy.doctor.wording import NO_TEXT, as_object, as_text, text_arguments
 from lutumpy.rules.media import image_type, type_of_bytes
 from lutumpy.rules.ollama.sequence import call_named, match_results, result_named
@@ -52,11 +52,6 @@ class OllamaSpelling(Spelling):
             type_of(call) in call_types and not isinstance(call.get("function"), Mapping)
             for call in items(message.get("tool_calls"))
         )
-
-    def read_result_message(
-        self, message: Mapping[str, Any], call_id: Any, read_content: ReadContent
-    ) -> Piece:
-        return Result(call_id, read_content(message.get("content")))
 
     def read_beside_result(self, message: Mapping[str, Any]) -> list[Piece]:
         return _images_in(message)

@@ -56,6 +56,11 @@ def image_type(media_type: str | None) -> str | None:
     return known if known in IMAGE_TYPES else None
 
 
+def is_data_url(text: str) -> bool:
+    """Whether a text is a data URL, and so holds the data itself; `DATA:` counts as well."""
+    return text[:5].lower() == "data:"
+
+
 def data_type(url: Any) -> str | None:
     """The (plain) media type that a data URL names; `None` for anything else."""
     match = _DATA_URL.match(url) if isinstance(url, str) else None

@@ -15,7 +15,7 @@ from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.pieces import Media, Piece, non_empty_text, type_of
 from lutumpy.doctor.spelling import Json
 from lutumpy.errors import Problem
-from lutumpy.rules.media import PDF, data_type, image_type, type_of_bytes
+from lutumpy.rules.media import PDF, data_type, image_type, is_data_url, type_of_bytes
 
 __all__ = [
     "mend_chat_media",
@@ -128,7 +128,7 @@ def _mend_file(
         editor.done("set_content", problem, reason)
         return
     is_pdf = data.startswith(PDF_BEGINS) or _is_pdf(data)
-    if data[:5].lower() != "data:":
+    if not is_data_url(data):
         if not is_pdf:
             return
         editor.put((*path, "file_data"), f"data:{PDF};base64,{data}")

@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lutumpy.rules.media import IMAGE_TYPES, data_type, image_type, is_sound_or_film, type_of_bytes
+from lutumpy.rules.media import (
+    IMAGE_TYPES,
+    data_type,
+    image_type,
+    is_data_url,
+    is_sound_or_film,
+    type_of_bytes,
+)
 from lutumpy.rules.openai.chat.limits import AUDIO_FORMATS
 from lutumpy.rules.openai.chat.limits import FILE_TYPES as CHAT_FILE_TYPES
 from lutumpy.rules.openai.limits import (
@@ -61,7 +68,7 @@ def check_address(rule: str, where: str, url: str) -> list[Problem]:
     The words are those of both APIs [reported: Alibaba-NLP/OmniSearch#3, openai/codex#24169].
     """
     head, comma, data = url.partition(",")
-    is_data = head[:5].lower() == "data:"
+    is_data = is_data_url(url)
     if head[:4].lower() == "http" or (is_data and (data or not comma)):
         return []
     got = "empty base64-encoded bytes" if is_data else "a value without the 'data:' prefix"
@@ -125,7 +132,7 @@ def check_file_data(
     kind = data_type(data)
     is_chat = kind_rule.startswith("chat.")
     takes = takes_chat_file if is_chat else takes_responses_file
-    is_url = data[:5].lower() == "data:"
+    is_url = is_data_url(data)
     if is_url and (kind is None or takes(kind)):
         return _check_length(length_rule, where, data, MAX_FILE_DATA)
     if is_chat:

@@ -32,6 +32,7 @@ __all__ = [
     "content_problem",
     "cut_arguments",
     "cut_text",
+    "marked_system",
     "part_problem",
     "raw_value",
     "read_message_parts",
@@ -174,6 +175,13 @@ def _from_data_url(part: ImagePart | FilePart) -> ImagePart | FilePart | None:
     except ValueError:
         return None
     return replace(part, url=None, data=data, media_type=media_type or part.media_type)
+
+
+def marked_system(text: str) -> str:
+    """A text of the system's as a user's message has it, where an API takes none of the system's
+    there.
+    """
+    return f"<system>\n{text}\n</system>"
 
 
 def cut_text(text: str, limit: int) -> str:

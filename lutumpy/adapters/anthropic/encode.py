@@ -59,6 +59,7 @@ from lutumpy.adapters.encoded_settings import EncodedSettings
 from lutumpy.core.bound_reasoning import SignedTurn
 from lutumpy.core.encoding import Renamer
 from lutumpy.core.items import AssistantTurn, Item, Message, TextPart, ToolResults, Verbatim
+from lutumpy.core.parts import marked_system
 from lutumpy.core.turn_settings import TurnSettings
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
@@ -372,9 +373,7 @@ class MessagesEncoder:
 
     def _wrap_system_texts(self, texts: list[str]) -> bytes:
         """A system message as a user's, where the API takes none of the system's."""
-        return encode_message(
-            "user", self._make_content([f"<system>\n{text}\n</system>" for text in texts])
-        )
+        return encode_message("user", self._make_content([marked_system(text) for text in texts]))
 
     # --- settings ---------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ from lutumpy.core.items import (
     ToolResults,
     Verbatim,
 )
+from lutumpy.core.parts import marked_system
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -349,7 +350,7 @@ class ConverseEncoder:
         elif self._last == "nothing":
             self._system += texts
         else:
-            marked = [f"<system>\n{text}\n</system>" for text in texts]
+            marked = [marked_system(text) for text in texts]
             self._append("user", text_blocks(marked), "user")
 
     def _write_parts(self, parts: Iterable[Part], place: PartPlace) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ from lutumpy.core.items import (
     Verbatim,
     describe,
 )
-from lutumpy.core.parts import shown_heading
+from lutumpy.core.parts import marked_system, shown_heading
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 from lutumpy.plain.json_values import encode
@@ -241,7 +241,7 @@ class GeminiEncoder:
         elif self._last == "nothing":
             self._system += texts
         else:
-            marked = [f"<system>\n{text}\n</system>" for text in texts]
+            marked = [marked_system(text) for text in texts]
             self._append([_content("user", _texts(marked))], "user")
 
     def _append_answer(self, contents: list[bytes], last: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.parts import marked_system
 from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
@@ -95,17 +96,13 @@ def write_system_as_user(editor: Editor, problem: Problem) -> None:
     if any(isinstance(block, dict) and block.get("type") in CHANGES for block in blocks):
         return  # nobody but the system may change tools
     if isinstance(content, str):
-        editor.put((*path, "content"), _mark_as_system(content))
+        editor.put((*path, "content"), marked_system(content))
     for number, block in enumerate(blocks):
         if isinstance(block, dict) and isinstance(block.get("text"), str):
-            editor.put((*path, "content", number, "text"), _mark_as_system(block["text"]))
+            editor.put((*path, "content", number, "text"), marked_system(block["text"]))
     editor.put((*path, "role"), "user")
     reason = "The API takes no system message here; it becomes a marked user message."
     editor.done("set_role", problem, reason)
-
-
-def _mark_as_system(text: str) -> str:
-    return f"<system>\n{text}\n</system>"
 
 
 def move_system(editor: Editor, problems: list[Problem]) -> None:

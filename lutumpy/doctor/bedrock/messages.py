@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lutumpy.core.parts import marked_system
 from lutumpy.doctor.block_turns import Conversation
 from lutumpy.doctor.editor import Editor, copied
 from lutumpy.doctor.entries import has_role, mend_entry, mend_role_as_shown
@@ -86,8 +87,7 @@ def write_system_as_user(editor: Editor, problem: Problem) -> None:
     content = editor.get((*path, "content"))
     for number, block in enumerate(content if isinstance(content, list) else ()):
         if isinstance(block, dict) and isinstance(block.get("text"), str):
-            marked = f"<system>\n{block['text']}\n</system>"
-            editor.put((*path, "content", number, "text"), marked)
+            editor.put((*path, "content", number, "text"), marked_system(block["text"]))
     editor.put((*path, "role"), "user")
     reason = "Few models take a system message here; it becomes a marked user message."
     editor.done("set_role", problem, reason)

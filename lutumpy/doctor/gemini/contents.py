@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lutumpy.core.parts import marked_system
 from lutumpy.doctor.conversion import mend_foreign_part, write_entry
 from lutumpy.doctor.editor import Editor, Path
 from lutumpy.doctor.entries import mend_entry, mend_role_as_shown
-from lutumpy.doctor.gemini.spelling import SPELLING, marked_system
+from lutumpy.doctor.gemini.spelling import SPELLING
 from lutumpy.doctor.mending import drop_entry
 from lutumpy.doctor.mixed_reader import reader_for
 from lutumpy.doctor.wording import as_object, as_text

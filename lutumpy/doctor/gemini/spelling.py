@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from mimetypes import guess_type
 from typing import Any, ClassVar
 
+from lutumpy.core.parts import marked_system
 from lutumpy.doctor.editor import copied
 from lutumpy.doctor.pieces import Call, Media, Opaque, Piece, Reasoning, Result, Text
 from lutumpy.doctor.spelling import Json, Spelling, object_arguments
@@ -22,12 +23,7 @@ from lutumpy.rules.gemini.fields import field, holder
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE, RESULT_MEDIA_TYPES
 from lutumpy.rules.problem import items, text
 
-__all__ = ["SPELLING", "ContentSpelling", "marked_system"]
-
-
-def marked_system(words: str) -> str:
-    """Instructions as a text of the user: a content has no role for them."""
-    return f"<system>\n{words}\n</system>"
+__all__ = ["SPELLING", "ContentSpelling"]
 
 
 class ContentSpelling(Spelling):

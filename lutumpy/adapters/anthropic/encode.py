@@ -93,6 +93,8 @@ class MessagesEncoder:
         breakpoints: How many breakpoints the conversation holds of its own.
         stable: How many blocks of the system's, and messages, come before the first item that is
             for one request; `None` without one.
+        container: The id of the container that the last turn's calls came from or its code still
+            runs in, as JSON, or `b""`: without it the API takes no request behind such a turn.
         system: What is in the request's `system`.
         last: What the conversation ends with.
         reminds: Texts for one turn are system messages of their own.
@@ -100,7 +102,6 @@ class MessagesEncoder:
 
     __slots__ = (
         "_as_blocks",
-        "_container",
         "_held_system",
         "_ids",
         "_names",
@@ -110,6 +111,7 @@ class MessagesEncoder:
         "_system_role",
         "_toolsets",
         "breakpoints",
+        "container",
         "entries",
         "last",
         "parts",
@@ -142,7 +144,7 @@ class MessagesEncoder:
         self.parts: PartWriter = PartWriter()
         self._held_system: list[str] = []
         self.last: Last = "nothing"
-        self._container: bytes = b""
+        self.container: bytes = b""
         self._toolsets: dict[str, str] = {}
         # Which message holds calls that the provider still runs: they need their results in the
         # very next answer.
@@ -162,7 +164,7 @@ class MessagesEncoder:
         twin.parts = self.parts.copy()
         twin._held_system = self._held_system.copy()
         twin.last = self.last
-        twin._container = self._container
+        twin.container = self.container
         twin._toolsets = self._toolsets.copy()
         twin._running = self._running
         twin._ids = self._ids.copy()
@@ -222,12 +224,6 @@ class MessagesEncoder:
     def is_paused(self) -> bool:
         """Whether the last answer wants to go on, so that no change may be said now."""
         return self.last == "paused"
-
-    def container(self) -> bytes:
-        """The id of the container that the last turn's calls came from or its code still runs in,
-        or `b""`: without it the API takes no request behind such a turn.
-        """
-        return self._container
 
     def messages(self, prefill: bool, at: int | None) -> list[bytes]:
         """The `messages` of a request, one by one; places of messages that were taken out are
@@ -292,7 +288,7 @@ class MessagesEncoder:
             entries = entries_for_any_host(entries)
         elif turn.reasoning_dropped:
             entries = entries_without_reasoning(entries)
-        self._container, self._running = b"", None
+        self.container, self._running = b"", None
         self._add_original_entries(entries, "paused" if turn.finish_reason == "paused" else "turn")
         if turn.results_only and entries:
             self._running = len(self.entries) - 1
@@ -417,14 +413,14 @@ class MessagesEncoder:
             self._add_original_turn(turn, turn.verbatim)
             self._note_reasoning(turn, min(1, len(self.entries) - before))
             return
-        container, self._container = self._container, b""
+        container, self.container = self.container, b""
         if turn.api == API:
             content = self._encode_own_turn(turn)
         else:
             blocks = translate_turn(turn, self._ids, self._names)
             content = encode(blocks) if blocks else b""
         if not content:
-            self._container = container
+            self.container = container
             return
         if b'"cache_control":' in content:
             self.breakpoints += count_breakpoints(json_values.decode(content))
@@ -473,7 +469,7 @@ class MessagesEncoder:
         own = encode_own_turn(turn, self._ids, self._names)
         self._toolsets |= own.toolsets
         if own.container is not None:
-            self._container = own.container
+            self.container = own.container
         return own.content
 
     # --- results ----------------------------------------------------------------------------------

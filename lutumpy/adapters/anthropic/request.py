@@ -4,7 +4,7 @@ bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lutumpy.adapters.anthropic.cache import FreeBreakpoints, mark_last_tool, mark_offered
@@ -20,16 +20,17 @@ from lutumpy.adapters.anthropic.offer import (
     tools,
 )
 from lutumpy.adapters.anthropic.prepared import (
+    Dialect,
     dialect_of,
     encoder_of,
     note_headers,
     with_reminders_placed,
 )
 from lutumpy.adapters.cache_option import Cache
-from lutumpy.adapters.prepared import prepare
+from lutumpy.adapters.prepared import Prepared, prepare
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.adapters.sdk_body import Fields, add_extra
-from lutumpy.core.tool_specs import ToolOffering
+from lutumpy.core.tool_specs import ToolOffering, ToolSpec
 from lutumpy.core.transcript import Transcript
 from lutumpy.core.unset import without_unset
 from lutumpy.plain.json_values import encode
@@ -38,6 +39,7 @@ __all__ = ["DEFAULT_MAX_TOKENS", "encoder_of", "request_fields"]
 
 # The API requires a limit. This one is within what every model takes.
 DEFAULT_MAX_TOKENS = 4096
+_DEFAULT_LIMIT = encode(DEFAULT_MAX_TOKENS)
 
 
 def request_fields(
@@ -72,7 +74,7 @@ def request_fields(
         PrefixChangedError: reasoning would be lost, and the record says to send nothing then.
     """
     fields: Fields = {
-        "max_tokens": encode(DEFAULT_MAX_TOKENS if max_output_tokens is None else max_output_tokens)
+        "max_tokens": _DEFAULT_LIMIT if max_output_tokens is None else encode(max_output_tokens)
     }
     if temperature is not None:
         fields["temperature"] = encode(temperature)
@@ -97,14 +99,10 @@ def request_fields(
         offered = fields["tools"] = tools(declared, bool(strict))
         if b'"defer_loading":true' in offered:
             check_deferred(declared, extra.get("tools"))
-    choice = None
     if offering is not None and offering.specs and "tool_choice" not in extra:
-        choice = tool_choice(offering)
-    if offering is not None and choice is not None:
-        check_forced(offering, model, extra)
-        check_callers(offering, choice, extra.get("tools"))
+        choice = _checked_choice(offering, model, extra)
         # No choice is taken without tools, and messages bring theirs beside none.
-        if offered or extra.get("tools") or offering.mode != "auto":
+        if choice is not None and (offered or extra.get("tools") or offering.mode != "auto"):
             fields["tool_choice"] = encode(choice)
     if prepared.effort is not None:
         extra = _with_effort(prepared.effort, extra)
@@ -120,16 +118,67 @@ def request_fields(
             fields["tools"] = listed
     late = [*encoder.state.declared, *prepared.closing.declared]
     if late:
-        entries = [listed[1:-1]] if listed else []
-        fields["tools"] = b"[%b]" % b",".join([*entries, *declare_late(late)])
+        fields["tools"] = _with_late_tools(listed, late)
     if system := encoder.system.write(at_system):
         fields["system"] = system
-    if container := encoder.container():
+    if container := encoder.container:
         fields["container"] = container
         extra = with_container_named(extra, container)
     messages = encoder.messages(dialect.prefill, at_message)
     if prepared.closing.entry:
         messages.append(prepared.closing.entry)
+    _note_what_is_sent(prepared, messages, at_message, offered, beside, record, dialect)
+    if encoder.state.places or b"" in messages:
+        messages = [message for message in messages if message]
+    if encoder.parts.depends_on_request:
+        messages = encoder.parts.fit(
+            messages, _declared_names(declared, extra), _asks_for_format(extra), dialect.binds
+        )
+    fields["messages"] = messages
+    add_extra(fields, extra)
+    return fields
+
+
+def _checked_choice(
+    offering: ToolOffering, model: str | None, extra: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The `tool_choice` of an offer; `None` where the API chooses like that by itself. Raises
+    `InvalidToolConstraints` as `request_fields` does.
+    """
+    choice = tool_choice(offering)
+    if choice is not None:
+        check_forced(offering, model, extra)
+        check_callers(offering, choice, extra.get("tools"))
+    return choice
+
+
+def _with_late_tools(listed: bytes, late: Sequence[ToolSpec]) -> bytes:
+    """The list of tools, and behind it those that only a message of the conversation offers."""
+    entries = [listed[1:-1]] if listed else []
+    return b"[%b]" % b",".join([*entries, *declare_late(late)])
+
+
+def _note_what_is_sent(
+    prepared: Prepared[MessagesEncoder],
+    messages: list[bytes],
+    at_message: int | None,
+    offered: bytes,
+    beside: bytes,
+    record: RequestRecord,
+    dialect: Dialect,
+) -> None:
+    """Note in the record what this request holds, and the headers that it needs.
+
+    Args:
+        prepared: The conversation.
+        messages: All messages of the request.
+        at_message: The index of the one with a breakpoint of the prompt cache, which isn't noted.
+        offered: The offered tools as JSON.
+        beside: What the user's own parameters put before the messages.
+        record: It is filled in.
+        dialect: What the model takes.
+    """
+    encoder = prepared.encoder
     unmarked = messages
     if at_message is not None:
         unmarked = messages.copy()
@@ -140,15 +189,6 @@ def request_fields(
     state = encoder.state
     if state.headers or prepared.closing.headers or state.reminders or dialect.headers:
         note_headers(prepared, record, dialect)
-    if encoder.state.places or b"" in messages:
-        messages = [message for message in messages if message]
-    if encoder.parts.depends_on_request:
-        messages = encoder.parts.fit(
-            messages, _declared_names(declared, extra), _asks_for_format(extra), dialect.binds
-        )
-    fields["messages"] = messages
-    add_extra(fields, extra)
-    return fields
 
 
 def _with_effort(effort: str, extra: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         written_arguments,
         written_text,
     )
-    from lutumpy.tools.definition import ProviderSettings
-    from lutumpy.tools.digests import canonical_content, content_of, digest_of
+    from lutumpy.tools.definition import ProviderSettings, content_of
+    from lutumpy.tools.digests import canonical_content, digest_of
     from lutumpy.tools.dynamic_group import tool_key
     from lutumpy.tools.failures import failure_text, is_for_the_model
     from lutumpy.tools.polled import Polled, Poller, poll_once, polled_by, poller_of
@@ -85,8 +85,8 @@ _HOMES = homes_of(
             "written_arguments",
             "written_text",
         ],
-        "lutumpy.tools.definition": ["ProviderSettings"],
-        "lutumpy.tools.digests": ["canonical_content", "content_of", "digest_of"],
+        "lutumpy.tools.definition": ["ProviderSettings", "content_of"],
+        "lutumpy.tools.digests": ["canonical_content", "digest_of"],
         "lutumpy.tools.dynamic_group": ["tool_key"],
         "lutumpy.tools.failures": ["failure_text", "is_for_the_model"],
         "lutumpy.tools.polled": ["Polled", "Poller", "poll_once", "polled_by", "poller_of"],

@@ -24,6 +24,7 @@ __all__ = [
     "ProviderSettings",
     "ToolDef",
     "ToolOptions",
+    "content_of",
     "copy_settings",
     "make_options",
 ]
@@ -209,8 +210,34 @@ class ToolDef:
         """`sha256:` and a digest of what can be decided on.
 
         That is the description, the input and the output schema, `strict`, `provider`, what a text
-        tool says of its text, and the effect. It is worked out each time.
+        tool says of its text, the effect, and whether it may answer later (`late`). It is worked
+        out each time.
         """
-        from lutumpy.tools.digests import tool_digest  # rare, and hashing is slow to import
+        # Rare, and hashing is slow to import.
+        from lutumpy.tools.digests import canonical_content, digest_of
 
-        return tool_digest(self)
+        # The digest of a lock file (`lutumpy.tool_doctor`) is over what the model is shown alone.
+        # Whoever lets a call run has decided on the effect as well.
+        content = {**content_of(self), "effect": self.options.effect}
+        # Left out where it isn't, as in digests that were made before it was known.
+        if self.options.late:
+            content["late"] = True
+        return digest_of(canonical_content(content))
+
+
+def content_of(definition: ToolDef) -> dict[str, Any]:
+    """What the model is shown of a tool."""
+    content: dict[str, Any] = {
+        "description": definition.description,
+        "input_schema": definition.input_schema,
+        "output_schema": definition.output_schema,
+        "strict": definition.options.strict,
+    }
+    # Left out where there is nothing, as in locks that were written before it was known.
+    if definition.options.provider:
+        content["provider"] = definition.options.provider
+    if definition.text is not None:
+        wanted = definition.text.format
+        grammar = None if wanted is None else {wanted.syntax: wanted.definition}
+        content["text"] = {"format": grammar, "description": definition.text.description}
+    return content

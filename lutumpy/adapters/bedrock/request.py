@@ -85,21 +85,11 @@ def request_fields(
     prepared.finish(
         messages.copy(), encoder.permanent, head, lambda: _bound_beginning(listed, encoder)
     )
-    free = None
+    cached = False
     if cache is not None and takes_cache_points(model) is not False:
-        free = FreePoints(extra, messages, system)
-        # The longest prefix first: it saves most.
-        behind_text = takes_cached_tools(model) is False
-        may_mark = "messages" not in extra and free.left > 0
-        if may_mark and encoder.mark(messages, only_behind_text=behind_text):
-            free.left -= 1
-        if system and "system" not in extra and free.left > 0:
-            marked = encoder.system(cached=True)
-            free.left -= marked != system
-            system = marked
+        system, cached = _place_points(encoder, messages, system, model, extra)
     if system:
         fields["system"] = system
-    cached = free is not None and free.left > 0 and takes_cached_tools(model) is not False
     config = _tool_config(offering, listed, model, extra, cached)
     if config:
         fields["toolConfig"] = config
@@ -117,6 +107,38 @@ def request_fields(
         elif not (name == "toolConfig" or (name == "inferenceConfig" and name in fields)):
             fields[name] = encode(without_unset(value))
     return fields
+
+
+def _place_points(
+    encoder: ConverseEncoder,
+    messages: list[bytes],
+    system: bytes,
+    model: str | None,
+    extra: Mapping[str, Any],
+) -> tuple[bytes, bool]:
+    """Spend the cache points that the user's own ones leave, the longest prefix first: it saves
+    most.
+
+    Args:
+        encoder: The encoded conversation.
+        messages: The messages of the request; one of them may get a point.
+        system: Its system.
+        model: Its model.
+        extra: The user's parameters.
+
+    Returns:
+        The system, with a point where one was left; and whether the tools get one.
+    """
+    free = FreePoints(extra, messages, system)
+    tools_are_cached = takes_cached_tools(model) is not False
+    may_mark = "messages" not in extra and free.left > 0
+    if may_mark and encoder.mark(messages, only_behind_text=not tools_are_cached):
+        free.left -= 1
+    if system and "system" not in extra and free.left > 0:
+        marked = encoder.system(cached=True)
+        free.left -= marked != system
+        system = marked
+    return system, free.left > 0 and tools_are_cached
 
 
 def _with_effort(effort: str, model: str | None, extra: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -31,16 +31,22 @@ from lutumpy.core.prefix import (
     OnPrefixChange,
     PrefixReport,
 )
-from lutumpy.core.streaming import StreamDecoder
+from lutumpy.core.streaming import Delta, StreamDecoder
 from lutumpy.core.turn_origin import TurnOrigin
 from lutumpy.core.turn_settings import TurnSettings
 from lutumpy.errors import PrefixChangedError
 
 if TYPE_CHECKING:
-    from lutumpy.adapters.recorded_streams import RecordingDecoder
     from lutumpy.core.noted_request import NotedRequest
 
-__all__ = ["NO_REWRITES", "STARTED_AGAIN", "RequestRecord", "Rewrites", "SentRequest"]
+__all__ = [
+    "NO_REWRITES",
+    "STARTED_AGAIN",
+    "RecordingDecoder",
+    "RequestRecord",
+    "Rewrites",
+    "SentRequest",
+]
 
 _log = logging.getLogger("lutumpy.prefix")
 # A program that sets up no logging shouldn't find warnings among what it prints.
@@ -282,8 +288,6 @@ class RequestRecord:
 
     def decoding(self, decoder: StreamDecoder) -> RecordingDecoder:
         """A decoder like this one, whose turn gets this record."""
-        from lutumpy.adapters.recorded_streams import RecordingDecoder  # it needs this module
-
         return RecordingDecoder(decoder, self)
 
     def report(self) -> PrefixReport:
@@ -305,6 +309,42 @@ class RequestRecord:
         self._says_anything = True
         turns = {} if self.turns is None else self.turns()
         self._dropped += tuple(dropped_by_provider(entries, turns))
+
+
+class RecordingDecoder:
+    """A decoder whose turn gets the record of its request. All else is the other decoder's.
+
+    Args:
+        decoder: Decodes the stream.
+        record: Of the request that the stream answers.
+
+    Attributes:
+        record: As given; another one where the request was repeated.
+    """
+
+    __slots__ = ("_decoder", "_feed", "feed_all", "feed_arguments", "record")
+
+    def __init__(self, decoder: StreamDecoder, record: RequestRecord) -> None:
+        self._decoder = decoder
+        self._feed = decoder.feed
+        self.record: RequestRecord = record
+        # Not every decoder has the short ways, which stand for most of the events.
+        for name in ("feed_arguments", "feed_all"):
+            method = getattr(decoder, name, None)
+            if method is not None:
+                setattr(self, name, method)
+
+    def feed(self, chunk: Any) -> Sequence[Delta]:
+        """Take the next event. Raises as the decoder does."""
+        return self._feed(chunk)
+
+    def partial(self) -> AssistantTurn | None:
+        """What has arrived so far, as the decoder has it."""
+        return self._decoder.partial()
+
+    def finish(self, request_id: str | None = None) -> AssistantTurn:
+        """The whole answer, with its record. Raises as the decoder does."""
+        return self.record.stamp(self._decoder.finish(request_id))
 
 
 def _are_rewritten(before: SentRequest, rewrites: Rewrites) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from lutumpy.adapters.authority import host_of
-from lutumpy.adapters.recorded_streams import RecordingDecoder, RepeatedStream, RepeatedStreamSync
+from lutumpy.adapters.repeated_streams import RepeatedStream, RepeatedStreamSync
 from lutumpy.adapters.replies import SdkReply, reply_object
 from lutumpy.adapters.request_headers import Headers
-from lutumpy.adapters.request_record import RequestRecord
+from lutumpy.adapters.request_record import RecordingDecoder, RequestRecord
 from lutumpy.adapters.sdk_body import Fields, join_body
 from lutumpy.adapters.sdk_spans import TracedMethod
 from lutumpy.adapters.token_counting import TokenCounting

@@ -1,57 +1,19 @@
-"""Streams whose answer gets the record of its request, and which may be opened a second time."""
+"""Streams that are opened a second time, where opening them fails and another request may not."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from lutumpy.adapters.request_record import RequestRecord
-from lutumpy.core.items import AssistantTurn
-from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, Delta, StreamDecoder
+from lutumpy.core.streaming import ChunkStream, ChunkStreamSync, StreamDecoder
 from lutumpy.errors import AdapterError
 
-__all__ = ["RecordingDecoder", "RepeatedStream", "RepeatedStreamSync"]
-
-
-class RecordingDecoder:
-    """A decoder whose turn gets the record of its request. All else is the other decoder's.
-
-    Args:
-        decoder: Decodes the stream.
-        record: Of the request that the stream answers.
-
-    Attributes:
-        record: As given; another one where the request was repeated.
-    """
-
-    __slots__ = ("_decoder", "_feed", "feed_all", "feed_arguments", "record")
-
-    def __init__(self, decoder: StreamDecoder, record: RequestRecord) -> None:
-        self._decoder = decoder
-        self._feed = decoder.feed
-        self.record: RequestRecord = record
-        # Not every decoder has the short ways, which stand for most of the events.
-        for name in ("feed_arguments", "feed_all"):
-            method = getattr(decoder, name, None)
-            if method is not None:
-                setattr(self, name, method)
-
-    def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next event. Raises as the decoder does."""
-        return self._feed(chunk)
-
-    def partial(self) -> AssistantTurn | None:
-        """What has arrived so far, as the decoder has it."""
-        return self._decoder.partial()
-
-    def finish(self, request_id: str | None = None) -> AssistantTurn:
-        """The whole answer, with its record. Raises as the decoder does."""
-        return self.record.stamp(self._decoder.finish(request_id))
+__all__ = ["RepeatedStream", "RepeatedStreamSync"]
 
 
 class RepeatedStream:
     """A `ChunkStream` that is opened once more, if opening it fails for a reason that another
-    request hasn't.
+    request doesn't have.
 
     Args:
         stream: What is opened first.

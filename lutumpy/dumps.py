@@ -8,14 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lutumpy.core.dump_items import (
-    WRONG,
-    dump_item,
-    dump_usage,
-    expect,
-    load_item,
-    load_usage,
-)
+from lutumpy.core.dump_checks import WRONG, expect
+from lutumpy.core.dump_items import dump_item, dump_usage, load_item, load_usage
 from lutumpy.core.items import AssistantTurn, Message, ToolResults, Usage
 from lutumpy.core.transcript import Transcript
 from lutumpy.costs import Unsettled

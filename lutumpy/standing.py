@@ -24,7 +24,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from lutumpy.core.dump_items import WRONG, dump_item, dump_usage, expect, load_item, load_usage
+from lutumpy.core.dump_checks import WRONG, expect
+from lutumpy.core.dump_items import dump_item, dump_usage, load_item, load_usage
 from lutumpy.core.head import Head
 from lutumpy.core.items import AssistantTurn, Item, Message, Usage
 from lutumpy.core.transcript import Transcript

@@ -1,31 +1,24 @@
 """One item of a transcript as JSON values and back (rule R4).
 
-Everything that is loaded is checked: a dump may be damaged, cut off or edited by hand, and a
-transcript must be sendable afterwards (rule K5). What is wrong raises `TranscriptError`, or one of
-`WRONG` where a value simply has another shape; the caller says where in the dump that was.
+Everything that is loaded is checked; what that raises is in `dump_checks`.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
 from lutumpy.apis import api_names, serving
+from lutumpy.core.dump_checks import LARGEST, expect, expect_one_of
+from lutumpy.core.dump_parts import dump_part, load_part
 from lutumpy.core.items import (
     AssistantTurn,
     Block,
     CallBlock,
-    FilePart,
     FinishReason,
-    FoundTool,
-    ImagePart,
     Item,
     Message,
     OpaqueBlock,
-    Part,
-    RawPart,
     ReasoningBlock,
     RefusalBlock,
     ResultBlock,
@@ -37,39 +30,23 @@ from lutumpy.core.items import (
     Usage,
     Verbatim,
 )
-from lutumpy.core.parts import part_problem
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 
 if TYPE_CHECKING:
-    from lutumpy.core.promises import Promise
+    from lutumpy.core.promises import LateResult, Promise
     from lutumpy.core.turn_settings import TurnSettings
 
 __all__ = [
-    "WRONG",
     "dump_item",
-    "dump_part",
     "dump_result_block",
     "dump_turn",
     "dump_usage",
-    "expect",
     "load_item",
-    "load_part",
     "load_result_block",
     "load_turn",
     "load_usage",
 ]
-
-WRONG = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
-"""What reading a value of another shape raises."""
 
 _BLOCKS: dict[str, type[Any]] = {
     "text": TextBlock,
@@ -78,7 +55,6 @@ _BLOCKS: dict[str, type[Any]] = {
     "call": CallBlock,
     "opaque": OpaqueBlock,
 }
-_MOST = 2**63 - 1
 # Types of a block's fields, where they aren't text; and those that may be `None`.
 _TYPES: dict[str, type[Any]] = {
     "signed": bool,
@@ -97,7 +73,6 @@ _TURN_FIELDS = (
     "request_id",
     "response_id",
 )
-_PARTS: Mapping[str, type[Any]] = {"text": TextPart, "image": ImagePart, "file": FilePart}
 _ROLES = get_args(Role)
 _FINISH_REASONS = get_args(FinishReason)
 _STATUSES = get_args(ResultStatus)
@@ -108,9 +83,7 @@ def dump_item(item: Item) -> dict[str, Any]:
     """An item as JSON values."""
     if isinstance(item, Message):
         if item.late is not None:
-            from lutumpy.core.dump_promises import dump_late
-
-            return {**dump_late(item.late), **_dump_verbatim(item)}
+            return {**_dump_late(item.late), **_dump_verbatim(item)}
         dumped: dict[str, Any] = {
             "item": "message",
             "role": item.role,
@@ -205,7 +178,7 @@ def _load_verbatim(data: Mapping[str, Any]) -> Verbatim | None:
     dumped = data.get("verbatim")
     if dumped is None:
         return None
-    api = _expect_one_of(expect(dumped, dict, "verbatim").get("api"), api_names(), "verbatim.api")
+    api = expect_one_of(expect(dumped, dict, "verbatim").get("api"), api_names(), "verbatim.api")
     entries = expect(dumped.get("entries"), list, "verbatim.entries")
     system = expect(dumped.get("system", False), bool, "verbatim.system")
     if system and len(entries) != 1:
@@ -238,16 +211,14 @@ def load_item(data: Mapping[str, Any]) -> Item:
     """The item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
     kind = data.get("item")
     if kind == "message":
-        role = _expect_one_of(data["role"], _ROLES, "role")
+        role = expect_one_of(data["role"], _ROLES, "role")
         parts = tuple([load_part(p) for p in expect(data["parts"], list, "parts")])
         if role != "user" and any(not isinstance(part, TextPart) for part in parts):
             raise TranscriptError(f"a {role} message takes text only")
         ephemeral = expect(data.get("ephemeral", False), bool, "ephemeral")
         return Message(role, parts, ephemeral, _load_verbatim(data))
     if kind == "late":
-        from lutumpy.core.dump_promises import load_late
-
-        return load_late(data, _load_verbatim(data))
+        return _load_late(data, _load_verbatim(data))
     if kind == "results":
         results = expect(data["results"], list, "results")
         return ToolResults(
@@ -276,7 +247,7 @@ def load_item(data: Mapping[str, Any]) -> Item:
         **_load_record(data["api"], data),
         **fields,
     )
-    _expect_one_of(turn.finish_reason, _FINISH_REASONS, "finish_reason")
+    expect_one_of(turn.finish_reason, _FINISH_REASONS, "finish_reason")
     _check_native(turn, native)
     return turn
 
@@ -353,53 +324,11 @@ def load_usage(data: Any) -> Usage:
     except TypeError as error:
         raise TranscriptError(f"usage is invalid: {error}") from error
     for name, count in counts.items():
-        if type(count) is int and 0 <= count <= _MOST:
+        if type(count) is int and 0 <= count <= LARGEST:
             continue
         if expect(count, int, f"usage.{name}") < 0:
             raise TranscriptError(f"usage.{name} is {count}")
     return usage
-
-
-def dump_part(part: Part) -> dict[str, Any]:
-    """A content part as JSON values."""
-    if isinstance(part, TextPart):
-        return {"part": "text", "text": part.text}
-    if isinstance(part, FoundTool):
-        dumped = {"name": part.name, "description": part.description, "schema": part.schema}
-        return {"part": "found_tool", **dumped, "strict": part.strict}
-    if isinstance(part, RawPart):
-        return {"part": "raw", "api": part.api, "value": part.value, "text": part.text}
-    dumped = {k: v for k, v in asdict(part).items() if v is not None}
-    if part.data is not None:
-        dumped["data"] = base64.b64encode(part.data).decode()
-    return {"part": "image" if isinstance(part, ImagePart) else "file", **dumped}
-
-
-def load_part(data: Mapping[str, Any]) -> Part:
-    """The part of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
-    fields = dict(expect(data, dict, "a part"))
-    kind = fields.pop("part")
-    if kind == "found_tool":
-        return FoundTool(**fields)
-    if kind == "raw":
-        # Not asked of its API's rules: what this release would refuse was taken by the one that
-        # wrote the dump, and is sent as text.
-        return RawPart(
-            expect(fields.pop("api"), str, "api"),
-            expect(fields.pop("value"), dict, "value"),
-            expect(fields.pop("text"), str, "text"),
-            **fields,
-        )
-    for name, value in fields.items():
-        expect(value, str, name)
-    if "data" in fields:
-        fields["data"] = base64.b64decode(fields["data"], validate=True)
-    if kind not in _PARTS:
-        raise TranscriptError(f"unknown part {kind!r}")
-    part: Part = _PARTS[kind](**fields)
-    if (problem := part_problem(part)) is not None:
-        raise TranscriptError(problem)
-    return part
 
 
 def _dump_block(block: Block) -> dict[str, Any]:
@@ -477,24 +406,37 @@ def load_result_block(data: Mapping[str, Any]) -> ResultBlock:
         content=content
         if isinstance(content, str)
         else tuple([load_part(part) for part in expect(content, list, "content")]),
-        status=_expect_one_of(data["status"], _STATUSES, "status"),
+        status=expect_one_of(data["status"], _STATUSES, "status"),
         kind=expect(data.get("kind", "function"), str, "kind"),
         promise=promise,
     )
 
 
-def expect(value: Any, kind: type[Any], name: str) -> Any:
-    """The value, if it is of this type; `name` says in the error which value is meant."""
-    # To Python `True` is an integer, to JSON it isn't.
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
-    # Nothing is counted as far; what is larger is no count, and not every computation takes it.
-    if kind is int and not -_MOST <= value <= _MOST:
-        raise TranscriptError(f"{name} is too large")
-    return value
+def _dump_late(late: LateResult) -> dict[str, Any]:
+    """A late item as JSON values."""
+    dumped: dict[str, Any] = {
+        "item": "late",
+        "header": late.header,
+        "reason": late.reason,
+        "result": dump_result_block(late.result),
+    }
+    if late.is_detached:
+        dumped["detached"] = True
+    return dumped
 
 
-def _expect_one_of(value: Any, allowed: tuple[str, ...], name: str) -> Any:
-    if not isinstance(value, str) or value not in allowed:
-        raise TranscriptError(f"{name} is {value!r}, not one of {allowed}")
-    return value
+def _load_late(data: Mapping[str, Any], verbatim: Verbatim | None) -> Message:
+    """The late item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
+    from lutumpy.core.promises import LateReason, LateResult, restored_message  # few have any
+
+    header, reason = expect(data["header"], str, "header"), data["reason"]
+    reasons = get_args(LateReason)
+    if not header.strip() or json_values.clean_text(header) != header:
+        raise TranscriptError("header is blank, or can't be sent")
+    if reason not in reasons:
+        raise TranscriptError(f"reason is {reason!r}, not one of {reasons}")
+    result = load_result_block(expect(data["result"], dict, "result"))
+    if result.status == "promised":
+        raise TranscriptError("a late result is promised again")
+    is_detached = expect(data.get("detached", False), bool, "detached")
+    return restored_message(LateResult(result, header, reason, is_detached), verbatim)

@@ -1,33 +1,23 @@
-"""What comes later as JSON values and back: promises, late items, open calls (rule LR16)."""
+"""Promises and open calls as JSON values and back (rule LR16); late items are in `dump_items`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any, get_args
+from typing import Any
 
-from lutumpy.core.dump_items import dump_result_block, expect, load_result_block
-from lutumpy.core.items import Message, Verbatim
-from lutumpy.core.promises import (
-    LateReason,
-    LateResult,
-    Promise,
-    PromisedCall,
-    restored_message,
-)
+from lutumpy.core.dump_checks import expect
+from lutumpy.core.promises import Promise, PromisedCall
 from lutumpy.errors import TranscriptError
 from lutumpy.plain import json_values
 
 __all__ = [
-    "dump_late",
     "dump_open_call",
     "dump_promise",
-    "load_late",
     "load_open_calls",
     "load_promise",
 ]
 
-_REASONS = get_args(LateReason)
 _KINDS = ("function", "custom")
 
 
@@ -80,33 +70,6 @@ def _read_time(fields: Mapping[str, Any], name: str) -> datetime | None:
     if time.tzinfo is None:
         raise TranscriptError(f"promise.{name} has no time zone")
     return time.astimezone(timezone.utc)
-
-
-def dump_late(late: LateResult) -> dict[str, Any]:
-    """A late item as JSON values."""
-    dumped: dict[str, Any] = {
-        "item": "late",
-        "header": late.header,
-        "reason": late.reason,
-        "result": dump_result_block(late.result),
-    }
-    if late.is_detached:
-        dumped["detached"] = True
-    return dumped
-
-
-def load_late(data: Mapping[str, Any], verbatim: Verbatim | None) -> Message:
-    """The late item of a dump. Raises `TranscriptError`, or one of `WRONG`, if it isn't one."""
-    header, reason = expect(data["header"], str, "header"), data["reason"]
-    if not header.strip() or json_values.clean_text(header) != header:
-        raise TranscriptError("header is blank, or can't be sent")
-    if reason not in _REASONS:
-        raise TranscriptError(f"reason is {reason!r}, not one of {_REASONS}")
-    result = load_result_block(expect(data["result"], dict, "result"))
-    if result.status == "promised":
-        raise TranscriptError("a late result is promised again")
-    is_detached = expect(data.get("detached", False), bool, "detached")
-    return restored_message(LateResult(result, header, reason, is_detached), verbatim)
 
 
 def dump_open_call(call: PromisedCall) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from lutumpy.core.call_place import CallPlace
-from lutumpy.core.dump_items import WRONG, expect, load_turn
+from lutumpy.core.dump_checks import WRONG, expect
+from lutumpy.core.dump_items import load_turn
 from lutumpy.core.items import AssistantTurn, ToolMetadata
 from lutumpy.core.transcript import Transcript
 from lutumpy.errors import PlanError, TranscriptError

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from lutumpy.core.dump_items import WRONG, dump_part, load_part
+from lutumpy.core.dump_checks import WRONG
+from lutumpy.core.dump_parts import dump_part, load_part
 from lutumpy.core.items import ResultStatus
 from lutumpy.plain.safe_text import explain_misfit
 from lutumpy.tools.compiled import CompiledTool

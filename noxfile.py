@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -420,8 +421,7 @@ def browser(session: nox.Session) -> None:
     """The page that `lutumpy show --html` writes, and that of a chat, in headless Chromium; the
     routes of chats in FastAPI.
     """
-    programs = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    if not any(map(shutil.which, programs)):
+    if runpy.run_path(str(ROOT / "tests" / "chromium.py"))["CHROMIUM"] is None:
         session.skip("there is no chromium on the PATH")
     files = (
         "tests/page/test_page_browser.py",

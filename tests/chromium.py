@@ -1,8 +1,13 @@
-"""The browser of the tests that need one."""
+"""The browser of the tests that need one.
+
+The noxfile reads this too, where there is no pytest.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+from importlib.util import find_spec
 
 CHROMIUM: str | None = next(
     filter(
@@ -26,3 +31,22 @@ FLAGS: tuple[str, ...] = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+def need_browser() -> None:
+    """Skip the module of tests that calls this where there is no Chromium or no playwright.
+
+    Raises:
+        RuntimeError: One isn't there, and `LUTUMPY_NEED_BROWSER=1` says that both must be.
+    """
+    if find_spec("playwright") is None:
+        missing = "playwright is not installed"
+    elif CHROMIUM is None:
+        missing = "there is no chromium on the path"
+    else:
+        return
+    if os.environ.get("LUTUMPY_NEED_BROWSER") == "1":
+        raise RuntimeError(f"LUTUMPY_NEED_BROWSER=1, and {missing}")
+    import pytest
+
+    pytest.skip(missing, allow_module_level=True)

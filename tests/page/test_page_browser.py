@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import CHROMIUM, FLAGS
+from chromium import CHROMIUM, FLAGS, need_browser
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from profiles import examples
@@ -26,18 +25,9 @@ from lutumpy.doctor import check_messages
 from lutumpy.errors import Problem
 from lutumpy.page import render
 
-NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
+need_browser()
 
-try:
-    from playwright.async_api import Browser, Page, async_playwright
-except ImportError:
-    if NEEDED:
-        raise
-    pytest.skip("playwright is not installed", allow_module_level=True)
-if CHROMIUM is None:
-    if NEEDED:
-        raise RuntimeError("LUTUMPY_NEED_BROWSER=1, and there is no chromium on the path")
-    pytest.skip("there is no chromium", allow_module_level=True)
+from playwright.async_api import Browser, Page, async_playwright  # noqa: E402
 
 # Runs before the page does, and sees what a hostile transcript would do if it could.
 WATCH = """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import Any
 
 import boto3
@@ -14,6 +14,7 @@ import botocore.config
 import botocore.exceptions
 import openai
 import pytest
+from bound_toolkit import CLIENTS
 
 from lutumpy.testing import Call, Reply, WireServer, serve
 
@@ -30,16 +31,6 @@ UPDATE: Json = {"type": "configuration_update", "reasoning": {"effort": "low"}}
 
 def thoughts() -> list[Any]:
     return [Reply(reasoning=f"Thought {n}.", calls=[Call("look")]) for n in range(60)]
-
-
-CLIENTS = ExitStack()
-"""Clients of the test that runs; one that is left to the collector warns in another test."""
-
-
-@pytest.fixture(autouse=True)
-def _close_clients() -> Iterator[None]:
-    yield
-    CLIENTS.close()
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import anthropic
 import pytest
+from bound_toolkit import CLIENTS
 
 from lutumpy.rules.anthropic.models import BINDING_CONTROLS, TOOL_CHANGES
 from lutumpy.testing import Call, Reply, WireServer, serve
@@ -37,16 +37,6 @@ def started(model: str) -> Json:
         "tools": [LOOK, SEND],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Go."}]}],
     }
-
-
-CLIENTS = ExitStack()
-"""Clients of the test that runs; one that is left to the collector warns in another test."""
-
-
-@pytest.fixture(autouse=True)
-def _close_clients() -> Iterator[None]:
-    yield
-    CLIENTS.close()
 
 
 class Talk:

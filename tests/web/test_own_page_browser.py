@@ -6,7 +6,6 @@ have to be.
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from chromium import CHROMIUM, FLAGS
+from chromium import CHROMIUM, FLAGS, need_browser
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -28,18 +27,9 @@ from lutumpy.testing import Call, Reply, ScriptedModel
 from lutumpy.web import Show
 from lutumpy.web.starlette import chat_routes
 
-NEEDED = os.environ.get("LUTUMPY_NEED_BROWSER") == "1"
-playwright: Any
-try:
-    from playwright import sync_api as playwright
-except ImportError:
-    if NEEDED:
-        raise
-    pytest.skip("playwright is not installed", allow_module_level=True)
-if CHROMIUM is None:
-    if NEEDED:
-        raise RuntimeError("LUTUMPY_NEED_BROWSER=1, and there is no chromium on the path")
-    pytest.skip("there is no chromium", allow_module_level=True)
+need_browser()
+
+from playwright.sync_api import sync_playwright  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "front_ends.md").read_text(encoding="utf-8").split("```html\n")[1]
@@ -102,7 +92,7 @@ def test_an_answer_is_what_it_says_when_it_is_complete_whatever_came_before_W4(
     address: str,
 ) -> None:
     """The page came again and missed pieces; the answer was lost; the run failed in it."""
-    with playwright.sync_playwright() as started:
+    with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
         page.goto(address)
@@ -135,7 +125,7 @@ def test_an_answer_is_what_it_says_when_it_is_complete_whatever_came_before_W4(
 def test_a_chat_is_streamed_approved_and_there_for_who_comes_later(address: str) -> None:
     asked = 'refund {"order":"A-1","amount":200} YesNo'
     whole = ["You: Money back!", "Let me see.", asked, "refund: 200 for A-1", f"Done. {HOSTILE}"]
-    with playwright.sync_playwright() as started:
+    with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
         def lines(page: Any) -> list[str]:

@@ -70,12 +70,12 @@ def first_status(task: int) -> Status:
 def has_come(
     status: Status | None, looked_at: Collection[str], inbox: Sequence[InboxEntry]
 ) -> bool:
-    """Whether something came in with which a conversation of such a status goes on, and that its
-    run didn't look at: then it is `open`.
+    """Whether the inbox holds something that lets a conversation of such a status go on, and that
+    its run hasn't looked at. The conversation is `open` then instead.
 
-    Whoever sent that found the conversation open, or claimed, and so did nothing about its status.
-    The run that gives it this one may be killed before it looks once more: then only the status
-    tells a worker that there is something to do.
+    Whoever sent it found the conversation open or claimed, and so left its status as it was. And
+    the run may be killed right after it has written its status: then nothing else tells a worker
+    that there is something to do.
 
     Args:
         status: The status that a run gives the conversation.
@@ -128,7 +128,9 @@ def wrong_form(decision: Any) -> str | None:
 
 
 def check_resolution(decision: Any, output: Any) -> None:
-    """Raise `ValueError` for a word that says of no call what became of it."""
+    """Raise `ValueError` for a word that doesn't say what became of a call, or an output beside one
+    that says the call did nothing.
+    """
     if decision not in ("happened", "did_not_happen"):
         raise ValueError(
             f"a call is resolved as 'happened' or 'did_not_happen', not {decision!r}; "
@@ -139,23 +141,30 @@ def check_resolution(decision: Any, output: Any) -> None:
 
 
 def check_lease(lease: float) -> None:
-    """Raise `ValueError` for a lease that nobody would believe."""
+    """Raise `ValueError` for a lease of no time, or a longer one than `LONGEST_LEASE`."""
     if not 0 < lease <= LONGEST_LEASE:
-        raise ValueError(f"a lease lasts {LONGEST_LEASE:.0f} seconds at most, not {lease}")
+        raise ValueError(
+            f"a lease lasts more than 0 seconds, and {LONGEST_LEASE:.0f} seconds at most, not "
+            f"{lease}"
+        )
 
 
 def check_before(before: Any) -> float:
     """A moment as seconds since 1970; `ValueError` where it doesn't say in which time zone."""
     if not isinstance(before, datetime) or before.tzinfo is None:
-        raise ValueError(f"before= is a datetime with a time zone, not {before!r}")
+        raise ValueError(
+            f"before= is a datetime with a time zone, not {before!r}; nothing was pruned"
+        )
     return before.timestamp()
 
 
 def check_what(what: Collection[str]) -> None:
-    """Raise `ValueError` for something that isn't pruned."""
+    """Raise `ValueError` for the name of something that `prune` doesn't know."""
     for each in what:
         if each not in ("records", "events", "conversations"):
-            raise ValueError(f"records, events and conversations are pruned, not {each!r}")
+            raise ValueError(
+                f"records, events and conversations are pruned, not {each!r}; nothing was pruned"
+            )
 
 
 def check_new_scope(scope: str, to: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from lutumpy.durable.columns import key_of, long_name_of, moment, read, read_mapping, whole, write
 from lutumpy.durable.envelopes import Envelope, Place, open_envelope
 from lutumpy.durable.log import ENDINGS
+from lutumpy.durable.refusals import unknown
 from lutumpy.durable.tables import (
     LEASED,
     SET_STATUS,
@@ -18,7 +19,6 @@ from lutumpy.durable.tables import (
     Query,
     check,
     known,
-    unknown,
 )
 from lutumpy.durable.types import Claim, StoredEvent
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import anyio
 
-from lutumpy import Session, TakenOverError
+from lutumpy import Session
 from lutumpy.durable.checks import (
     check_decision,
     check_lease,
@@ -43,7 +43,8 @@ from lutumpy.durable.memory_state import (
     unresolved_of,
 )
 from lutumpy.durable.operations import DIED
-from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls, no_round
+from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls
+from lutumpy.durable.refusals import exists, no_plan, no_round, not_unresolved, taken_over
 from lutumpy.durable.shown import decided_event
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, StoredEvent, Taken
 from lutumpy.errors import StoreError
@@ -77,7 +78,7 @@ class MemoryStore(MemoryOperators):
                 created.keep_round(())
                 self._conversations[scope] = created
             elif not exist_ok:
-                raise StoreError("exists", f"the store has a conversation {scope!r} already")
+                raise exists(scope)
 
     async def session(self, scope: str) -> Session:
         """See `SessionStore.session`."""
@@ -197,7 +198,9 @@ class MemoryStore(MemoryOperators):
             found = self._check(claim)
             if found.head != before:
                 raise StoreError(
-                    "head", f"{claim.scope!r} is at {found.head.items} items, not {before.items}"
+                    "head",
+                    f"{claim.scope!r} is at {found.head.items} items, not at {before.items}; "
+                    "nothing was written",
                 )
             if unless_messages:
                 waiting = [entry for entry in self._inbox_of(found) if entry.kind not in OF_PLAN]
@@ -299,7 +302,7 @@ class MemoryStore(MemoryOperators):
             found = self._find(scope)
             plan = open_plan(found)
             if plan is None or plan["digest"] != plan_digest:
-                raise StoreError("plan", f"no plan {plan_digest} is waiting in {scope!r}")
+                raise no_plan(plan_digest, scope)
             held = held_in(plan)
             for call_id, decision in decisions.items():
                 check_decision(call_id, decision, held)
@@ -398,10 +401,7 @@ class MemoryStore(MemoryOperators):
         """The conversation, if the claim is still the last one (rule P4)."""
         found = self._find(claim.scope)
         if found.fence != claim.fence:
-            raise TakenOverError(
-                f"another process has taken {claim.scope!r} over: its fence is {found.fence}, this "
-                f"one has {claim.fence}; nothing was written"
-            )
+            raise taken_over(claim, found.fence)
         found.updated = now()
         return found
 
@@ -414,7 +414,7 @@ class MemoryStore(MemoryOperators):
             if key[1] == call_id and not each.happened
         ]
         if not keys:
-            raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
+            raise not_unresolved(call_id, scope)
         return found, keys[0]
 
     def _note(self, found: Conversation, claim: Claim, name: str, value: Any) -> None:

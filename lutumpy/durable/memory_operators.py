@@ -22,6 +22,7 @@ from lutumpy.durable.memory_state import (
     undecided_in,
 )
 from lutumpy.durable.operators import pause_after, reason_of_break
+from lutumpy.durable.refusals import exists, no_past_round, unknown
 from lutumpy.durable.shown import dump_event
 from lutumpy.durable.types import (
     Claim,
@@ -32,7 +33,6 @@ from lutumpy.durable.types import (
     ScopeInfo,
     Status,
 )
-from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 
 __all__ = ["MemoryOperators"]
@@ -51,7 +51,7 @@ class MemoryOperators:
     def _find(self, scope: str) -> Conversation:
         found = self._conversations.get(scope)
         if found is None:
-            raise StoreError("unknown_scope", f"the store has no conversation {scope!r}")
+            raise unknown(scope)
         return found
 
     def _named(self, prefix: str | None) -> list[tuple[str, Conversation]]:
@@ -195,13 +195,9 @@ class MemoryOperators:
             old = self._find(scope)
             places = [past for past in old.past if (past.row.task, past.row.round) == at]
             if not places:
-                raise StoreError(
-                    "round",
-                    f"{scope!r} has no round {at[1]} of task {at[0]}, or it was pruned; "
-                    "nothing was made",
-                )
+                raise no_past_round(scope, at)
             if to in self._conversations:
-                raise StoreError("exists", f"the store has a conversation {to!r} already")
+                raise exists(to)
             self._conversations[to] = _make_fork(old, places[-1], to, self._fence)
 
     async def prune(

@@ -28,6 +28,7 @@ from lutumpy.durable.columns import (
 from lutumpy.durable.lost_costs import COST
 from lutumpy.durable.outside import inbox, inbox_of, refused
 from lutumpy.durable.past import keep_round
+from lutumpy.durable.refusals import exists, unknown
 from lutumpy.durable.tables import (
     NOTIFY,
     SET_STATUS,
@@ -39,7 +40,6 @@ from lutumpy.durable.tables import (
     items_of,
     lock,
     lock_fences,
-    unknown,
 )
 from lutumpy.durable.types import Claim, Counts, InboxEntry, Status, Taken
 from lutumpy.errors import StoreError
@@ -106,7 +106,7 @@ def _insert(
         yield from keep_round(key, 0, task, 0, head, state, counts, None)
         yield NOTIFY
     elif not exist_ok:
-        raise StoreError("exists", f"the store has a conversation {scope!r} already")
+        raise exists(scope)
 
 
 def _append_items(key: str, first: int, items: Sequence[Mapping[str, Any]]) -> Query:
@@ -245,7 +245,7 @@ _OF_CLAIM = "FROM {t}sessions s WHERE s.scope = ? AND s.fence = ?{lock}"
 def record(claim: Claim, name: str, text: Content) -> Operation[str]:
     """See `SessionStore.record`; the value as JSON text."""
     scope, key = key_of(claim.scope), key_of(name)
-    # A marker of which this is the result has no value yet.
+    # The marker of the call may be there already; its value is empty until this one is written.
     written = yield Query(
         "INSERT INTO {t}records (scope, round, name, long_name, value, at) "
         f"SELECT s.scope, ?, ?, ?, ?, {{now}} {_OF_CLAIM} "

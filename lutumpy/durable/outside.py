@@ -30,11 +30,11 @@ from lutumpy.durable.columns import (
 )
 from lutumpy.durable.envelopes import Place, marker_of
 from lutumpy.durable.event_rows import append_events
-from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls, no_round
+from lutumpy.durable.questions import AskedCall, answer_id, answer_value, asked_calls
+from lutumpy.durable.refusals import no_plan, no_round, not_unresolved, unknown
 from lutumpy.durable.shown import decided_event
-from lutumpy.durable.tables import NOTIFY, Operation, Query, known, lock, unknown
+from lutumpy.durable.tables import NOTIFY, Operation, Query, known, lock
 from lutumpy.durable.types import InboxEntry
-from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 
 __all__ = [
@@ -135,7 +135,7 @@ def decide(scope: str, plan_digest: str, decisions: Mapping[str, Any], by: str) 
     status = row[4]
     plan = yield from _open_plan(scope)
     if plan is None or plan["digest"] != plan_digest:
-        raise StoreError("plan", f"no plan {plan_digest} is waiting in {scope!r}")
+        raise no_plan(plan_digest, scope)
     held = held_in(plan)
     for call_id, decision in decisions.items():
         check_decision(call_id, decision, held)
@@ -262,7 +262,7 @@ def _lock_unresolved(scope: str, call_id: str) -> Operation[tuple[int, Unresolve
         (key_of(scope), key_of(call_id)),
     )
     if not found:
-        raise StoreError("decision", f"no call {call_id!r} of {scope!r} is unresolved")
+        raise not_unresolved(call_id, scope)
     round, call = found[0]
     return round, read_call(call)
 

@@ -30,9 +30,9 @@ from lutumpy.durable.columns import (
     whole,
     write,
 )
+from lutumpy.durable.refusals import exists, no_past_round
 from lutumpy.durable.tables import NOTIFY, Operation, Query, Rows, known, lock, lock_fences
 from lutumpy.durable.types import PastRound
-from lutumpy.errors import StoreError
 from lutumpy.execution import UnresolvedCall
 from lutumpy.models import Head
 from lutumpy.tools import ticket_in_plan
@@ -141,10 +141,7 @@ def fork(scope: str, at: tuple[int, int], to: str) -> Operation[None]:
         (key, *at),
     )
     if not found:
-        raise StoreError(
-            "round",
-            f"{scope!r} has no round {at[1]} of task {at[0]}, or it was pruned; nothing was made",
-        )
+        raise no_past_round(scope, at)
     round, items, digest, state, counts = found[0]
     read(state)
     load_counts(counts)
@@ -159,7 +156,7 @@ def fork(scope: str, at: tuple[int, int], to: str) -> Operation[None]:
         ),
     )
     if not inserted:
-        raise StoreError("exists", f"the store has a conversation {to!r} already")
+        raise exists(to)
     yield Query(
         "INSERT INTO {t}items (scope, seq, item) SELECT ?, seq, item FROM {t}items "
         "WHERE scope = ? AND seq < ?",

@@ -45,7 +45,6 @@ __all__ = [
     "leg_of",
     "leg_record",
     "legs_behind",
-    "no_round",
     "ticket_of_leg",
 ]
 
@@ -110,7 +109,7 @@ def leg_record(call_id: str, leg: int) -> str:
 
 
 def is_asked(result: ToolResult) -> bool:
-    """Whether it is no result yet: its server has asked something."""
+    """Whether it isn't a result yet: its server has asked something."""
     return isinstance(result, ExecutionResult) and result.outcome == "asked"
 
 
@@ -209,11 +208,6 @@ def answer_value(
     """What such an entry holds."""
     place = {"plan": plan_digest, "call_id": call_id, "leg": leg, "key": key}
     return {**place, "answer": answer, "by": by}
-
-
-def no_round(scope: str) -> StoreError:
-    """What an answer is refused with where no call can wait for one."""
-    return StoreError("answer", f"no round of {scope!r} is open; nothing was taken")
 
 
 def check_answers(call_id: str, asked: Sequence[AskedCall], answers: Mapping[str, Any]) -> None:

@@ -30,12 +30,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from lutumpy import TakenOverError
 from lutumpy.durable.checks import LONGEST_LEASE
 from lutumpy.durable.codecs import Codec, as_stored
 from lutumpy.durable.columns import key_of, read, whole
+from lutumpy.durable.refusals import taken_over, unknown
 from lutumpy.durable.types import Claim
-from lutumpy.errors import StoreError
 
 __all__ = [
     "INDEXES",
@@ -53,7 +52,6 @@ __all__ = [
     "known",
     "lock",
     "lock_fences",
-    "unknown",
 ]
 
 T = TypeVar("T")
@@ -185,10 +183,7 @@ def check(claim: Claim) -> Operation[tuple[Any, ...]]:
     """Lock a conversation whose claim has to be the last one."""
     row = yield from lock(claim.scope)
     if row[0] != claim.fence:
-        raise TakenOverError(
-            f"another process has taken {claim.scope!r} over: its fence is {row[0]}, this one has "
-            f"{claim.fence}; nothing was written"
-        )
+        raise taken_over(claim, row[0])
     return row
 
 
@@ -204,7 +199,3 @@ def items_of(scope: str, count: int) -> Operation[list[Any]]:
         (key_of(scope), count),
     )
     return [read(item) for (item,) in rows]
-
-
-def unknown(scope: str) -> StoreError:
-    return StoreError("unknown_scope", f"the store has no conversation {scope!r}")

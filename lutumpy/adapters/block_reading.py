@@ -199,7 +199,7 @@ class _BlockReading:
     def _take_user_messages(self, run: list[Entry]) -> None:
         waiting, self._waiting = self._waiting, None
         results: list[FoundResult] = []
-        # The blocks of each message that are no results; and how many messages lead to the last
+        # The blocks of each message that aren't results; and how many messages lead to the last
         # one with a result.
         others: list[list[Any]] = []
         answering = 0

@@ -91,7 +91,9 @@ class Spelling(Protocol):
 
     @property
     def default_effort(self) -> str | None:
-        """The word for the effort that a request without any has; `None` where there is none."""
+        """The effort, as the API spells it, of a request that names none; `None` where no word says
+        that.
+        """
         ...
 
     @property
@@ -124,11 +126,13 @@ class Spelling(Protocol):
         ...
 
     def withdraw(self, names: tuple[str, ...]) -> Carried:
-        """What withdraws tools that are declared only so that the list stays the same."""
+        """An entry that withdraws tools: they are declared only so that the list of tools stays the
+        same.
+        """
         ...
 
     def bound_form(self, entry: bytes) -> bytes:
-        """An entry without what no reasoning is bound to."""
+        """As much of an entry as reasoning is bound to."""
         ...
 
     def needs_record(self, model: str | None) -> bool:
@@ -165,8 +169,8 @@ class EncodedSettings:
         turns: How many turns were encoded.
         host: The host of the requests, where being of that host is enough for a turn's reasoning to
             go back.
-        unread: What of which turn doesn't go to this host and model, and why.
-        rewrites: Which changes of earlier entries there were.
+        unread: What doesn't go to this host and model: the turn, what of it, and why.
+        rewrites: How entries were changed after they had been written.
         ends_with_answer: The last item that stays is an answer, where the API takes no change right
             behind one. What is sent for one request may be between them, but it leaves.
     """
@@ -476,7 +480,7 @@ class EncodedSettings:
         return replace(turn, reasoning_dropped=True)
 
     def _without_sealed(self, turn: AssistantTurn) -> AssistantTurn:
-        """A turn of another host, of which this one gets what it can read."""
+        """A turn of another host, as far as this one can read it."""
         why = "sealed for the host that said it"
         has_results = any(isinstance(block, OpaqueBlock) for block in turn.blocks)
         if has_results:

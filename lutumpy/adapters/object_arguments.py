@@ -1,6 +1,6 @@
 """Arguments of calls where an API has them as an object: Messages, Converse, Gemini and Ollama.
 
-The library keeps them as the text that hooks, logs and results refer to. What is no object goes
+The library keeps them as the text that hooks, logs and results refer to. What isn't an object goes
 back inside one.
 """
 

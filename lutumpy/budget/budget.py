@@ -56,7 +56,7 @@ class Budget:
         output_estimate: The tokens of an answer that are set aside where a turn has no limit.
 
     Raises:
-        TypeError: a limit is of another type. Floats are no amounts: write them as text.
+        TypeError: a limit is of another type. Floats aren't amounts: write them as text.
         ValueError: a limit is out of range.
     """
 

@@ -272,7 +272,7 @@ def _open_request(
     data: Mapping[str, Any], place: Place, api: Api | None, host: str | None
 ) -> Document:
     host = host or address_of(data)
-    # An address beside the request is no part of it, and an address inside is none either: the
+    # An address beside the request isn't part of it, and an address inside isn't either: the
     # rules would report it as an unknown parameter.
     body = _without_address(data["body"] if _has_body(data) else data)
     apis = apis_of_address(data) or apis_of_body(body)

@@ -37,7 +37,7 @@ _LINES = (".jsonl", ".ndjson", ".jsonlines")
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file, or a part of one, that is no document.
+    """A file, or a part of one, that isn't a document.
 
     Attributes:
         file: The file's name as it was given; `-` for standard input.

@@ -144,8 +144,8 @@ def _size_from_environment(name: str, fewest: int, usual: int) -> int | None:
     """A size of the terminal as the environment says it: `usual` for nonsense, `None` where it says
     nothing.
 
-    rich takes whatever has digits, also 0, at which it prints nothing, and `²`, which is no number
-    to Python.
+    rich takes whatever has digits: also 0, at which it prints nothing, and `²`, which Python can't
+    read as a number.
     """
     text = os.environ.get(name)
     if text is None:

@@ -83,7 +83,7 @@ class BoundReasoning:
     def __init__(self, bound_form: BoundForm) -> None:
         self._bound_form = bound_form
         self._chain: list[bytes] = [b""]
-        # The beginning of a request behind which the first so many signed turns fit.
+        # The beginning of a request, and how many of the first signed turns are known to fit it.
         self._fits: tuple[bytes, int] = (b"", 0)
         self.signed: list[SignedTurn] = []
         self.has_unknown: bool = False
@@ -199,8 +199,11 @@ class BoundReasoning:
         return found
 
     def newly_left_out(self) -> list[SignedTurn]:
-        """The turns whose reasoning was dropped and of which no request has told so yet, in order.
-        A later turn that has its reasoning was made after that was told.
+        """The turns whose reasoning was dropped and that no report of a request has named yet, in
+        order.
+
+        Only the last turns are looked at: one that has its reasoning was answered after the drop
+        had been reported.
         """
         found: list[SignedTurn] = []
         for turn in reversed(self.signed):

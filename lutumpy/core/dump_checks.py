@@ -25,7 +25,7 @@ WRONG = (
 """What reading a value of another shape raises."""
 
 LARGEST = 2**63 - 1
-"""Nothing is counted as far; what is larger is no count, and not every computation takes it."""
+"""Nothing is counted as far; what is larger isn't a count, and not every computation takes it."""
 
 
 def expect(value: Any, kind: type[Any], name: str) -> Any:

@@ -278,7 +278,7 @@ class ItemStore:
         return counts
 
     def usages(self, since: int = 0) -> list[Usage]:
-        """What the answers cost that were read against this transcript, from index `since` on."""
+        """The usage of each answer that was read against this transcript, from index `since` on."""
         return self._answers[since : self._state.answers]
 
     def request_succeeded(self, turn: AssistantTurn, length: int) -> int:

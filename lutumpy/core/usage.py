@@ -10,7 +10,7 @@ from lutumpy.plain.values import dataclass
 __all__ = ["MOST_TOKENS", "Usage", "token_count"]
 
 MOST_TOKENS = 10**12
-"""No request has that many tokens. What is larger is no count, and sums of it fit nowhere."""
+"""No request has that many tokens. What is larger isn't a count, and sums of it fit nowhere."""
 
 
 def token_count(value: Any) -> int:

@@ -33,7 +33,7 @@ async def find_stuck(store: SessionStore, claim: Claim, most: int | None) -> Stu
         call_id = name.partition(":call:")[2] or name
         error += f"; begun last: call {call_id}, {tries} times again"
     await counting.fail(claim, error, stuck=True)
-    await counting.release(claim)  # to look is no attempt: this one is taken away
+    await counting.release(claim)  # to look isn't an attempt: this one is taken away
     return Stuck(claim.attempts - 1, error)
 
 
@@ -50,7 +50,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def check_max_attempts(value: Any) -> None:
-    """Raise `TypeError` or `ValueError` for what is no limit."""
+    """Raise `TypeError` or `ValueError` for what isn't a limit."""
     if value is not None and type(value) is not int:
         raise TypeError(f"max_attempts= is a number or None, not {type(value).__name__}")
     if value is not None and value < 1:

@@ -58,7 +58,7 @@ class WorkersConversation:
         token: What a `StoreJournal` gave for workers.
 
     Raises:
-        ValueError: it is no token.
+        ValueError: it isn't a token.
     """
 
     def __init__(self, store: SessionStore, token: Mapping[str, Any]) -> None:
@@ -119,22 +119,23 @@ class OpenConversation:
         # The items are in the session now.
         self.claim: Claim = replace(claim, items=(), state={})
         self.unresolved: tuple[UnresolvedCall, ...] = claim.unresolved
-        # What people have answered servers in the middle of calls of the open round.
+        # What people have answered to servers that asked in the middle of calls of the open round.
         self.answers: tuple[InboxEntry, ...] = tuple(filter(is_answer, claim.inbox))
         self._records: dict[str, JsonValue] = dict(claim.records)
-        # What is told of messages before a commit takes them.
+        # Called with messages before a commit takes them.
         self.before_taking: Callable[[Sequence[InboxEntry]], Awaitable[None]] | None = None
-        # What is told of late results before a commit takes them, each with its reason.
+        # Called with late results, each with its reason, before a commit takes them.
         self.before_late: Callable[[Sequence[tuple[ToolResult, str]]], Awaitable[None]] | None = (
             None
         )
         # Makes the spans of late results, where a loop has telemetry.
         self.delivery_spans: DeliverySpans | None = None
-        # The open calls that nobody knows of any more; a loop that polls sets it.
+        # The ids of open calls that their servers don't know any more; a loop that polls sets it.
         self.lost: frozenset[str] = frozenset()
         # What makes items of late results; a loop sets it.
         self.late: LateReader | None = None
-        # Entries that the results of the open round tell: the commit takes them.
+        # The ids of entries of the inbox whose news is in results of the open round: its commit
+        # takes them.
         self._reported_by_results: tuple[str, ...] = ()
 
     @property
@@ -149,7 +150,9 @@ class OpenConversation:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the model has nothing to answer: it has, or only open calls are left (LR6)."""
+        """Whether the model has nothing to answer now: it has answered, or only open calls are left
+        (rule LR6).
+        """
         return self.session.answered or self.session.transcript.waits
 
     @property
@@ -229,10 +232,10 @@ class OpenConversation:
         return LoopCounts(0, self._cost_at_loop - self.session.usage.total_tokens, {})
 
     async def commit_round(self, counted: LoopCounts) -> bool:
-        """Commit what the session has more than the store, and the messages that wait (rule P3).
+        """Commit what the session has beyond the store, with the messages that wait (rule P3).
 
         Returns:
-            Whether there were messages: then the task is a new one.
+            Whether there were messages: they begin a new task.
         """
         failures = [(*key, count) for key, count in counted.failures.items()]
         counts = replace(
@@ -242,7 +245,8 @@ class OpenConversation:
             value_retries=counted.value_retries,
         )
         reported = self._reported_by_results
-        # A notice that a result tells would be found as waiting: then it is known to be there.
+        # A notice whose news is in a result waits as well, so this commit may write nothing because
+        # of it; the second one takes it.
         waiting = await self._commit(counts, "open", reported, unless_messages=True)
         if not waiting:
             return False
@@ -256,20 +260,23 @@ class OpenConversation:
         return is_new_task
 
     async def commit_answer(self, status: Status) -> None:
-        """Commit a finished answer. What limits count stays, until the user says something."""
+        """Commit a finished answer. The counts for limits stay until the user says something."""
         await self._commit(self.claim.counts, status, ())
 
     async def commit_retry(self, counted: LoopCounts) -> None:
-        """Commit an answer without a value, and what was said to it; the task goes on."""
+        """Commit an answer without a valid value, and the reply that asks for one; the task goes
+        on.
+        """
         counts = replace(self.claim.counts, value_retries=counted.value_retries)
         await self._commit(counts, "open", ())
 
     async def take_messages(self, inbox: Sequence[InboxEntry]) -> bool:
-        """Commit the messages that wait, where no round is open; whether there were any.
+        """Commit the messages that wait, where no round is open, and tell whether anything was
+        taken.
 
-        Notices are taken with them. By themselves they begin no task: those that come behind an
-        answer wait for the user's next message. So they do where nothing came but late results
-        that no call waits for: of these nobody has to be told anything.
+        Notices are taken with messages. By themselves they begin no task: those that come behind an
+        answer wait for the user's next message. They also wait where nothing else came but late
+        results that no call waits for: nobody has to be told of those.
         """
         expired = self._expired(inbox) if self.open_calls else []
         inbox, dropped = await self._drop_late(inbox, expired)
@@ -287,8 +294,8 @@ class OpenConversation:
         return bool(taken)
 
     def _expired(self, inbox: Sequence[InboxEntry]) -> list[PromisedCall]:
-        """The open calls that are given up now: their time is over, and nothing has come; or an
-        earlier run gave them up, and came to no commit.
+        """The open calls that are given up now: nothing has come and their time is over, or an
+        earlier run gave them up and ended before its commit.
         """
         now, came = store_now(self.claim), {entry.id for entry in inbox}
 
@@ -303,7 +310,7 @@ class OpenConversation:
         return [call for call in self.open_calls if is_over(call)]
 
     async def notices_with_outputs(self) -> dict[str, InboxEntry]:
-        """What people said that calls of the open round gave, by call id."""
+        """The notices in which people say what calls of the open round gave, by call id."""
         inbox = await self.store.inbox(self.scope)
         return {
             str(entry.value["call_id"]): entry
@@ -314,7 +321,7 @@ class OpenConversation:
         }
 
     def tell_by_result(self, notice: InboxEntry) -> None:
-        """Let the commit of the round take a notice: the result of its call says it."""
+        """Let the commit of the round take a notice, since the result of its call says the same."""
         self._reported_by_results += (notice.id,)
 
     def _new_counts(self) -> Counts:
@@ -328,9 +335,10 @@ class OpenConversation:
     async def _add_entries(
         self, inbox: Sequence[InboxEntry], expired: Sequence[PromisedCall] = ()
     ) -> list[str]:
-        """Add the late results, messages and notices of the inbox to the session; gives their ids.
+        """Add the late results, messages and notices of the inbox to the session, and give the ids
+        of their entries.
 
-        Late results come first: the calls that they answer come before all messages.
+        Late results come first: the calls that they answer were made before all messages.
         """
         transcript = self.session.transcript
         late = [entry for entry in inbox if is_late(entry)]
@@ -351,7 +359,7 @@ class OpenConversation:
         return [entry.id for entry in (*late, *taken)]
 
     async def _note_expired(self, call: PromisedCall) -> None:
-        """Keep that nobody knows what a call did that is given up (rule LR12)."""
+        """Record a `once` call that is given up as unresolved: it may have run (rule LR12)."""
         assert self.late is not None
         if self.late.effect_of(call.name) != "once":
             return
@@ -364,11 +372,13 @@ class OpenConversation:
     async def _drop_late(
         self, inbox: Sequence[InboxEntry], expired: Sequence[PromisedCall] = ()
     ) -> tuple[Sequence[InboxEntry], list[str]]:
-        """Let go of the late results that no call waits for.
+        """Drop the late results that no call waits for.
+
+        One that belongs to a call that was given up resolves it: the inbox then holds a notice.
 
         Returns:
-            What of the inbox is to be added, and the ids of what was let go of, for a commit to
-            take. What a result tells of a call that was given up is in the inbox by then.
+            The entries of the inbox that are to be added, and the ids of the dropped ones, for a
+            commit to take.
         """
         reported = self._reported_by_results
         late = [entry for entry in inbox if is_late(entry) and entry.id not in reported]
@@ -385,8 +395,8 @@ class OpenConversation:
         ], dropped
 
     async def _let_go(self, entry: InboxEntry) -> bool:
-        """Whether a late result that no call waits for has told what became of a call that was
-        given up (rule LR12).
+        """Log a late result that no call waits for, and resolve its call by it where that was given
+        up; whether it did (rule LR12).
         """
         call_id = str(entry.value["call_id"])
         logger.warning("a late result of %s in %s: no such call is open", call_id, self.scope)
@@ -412,7 +422,7 @@ class OpenConversation:
         *,
         unless_messages: bool = False,
     ) -> tuple[InboxEntry, ...]:
-        """Commit, or give the messages that wait, where there must not be any."""
+        """Commit; or with `unless_messages`, write nothing where messages wait, and give these."""
         claim, session = self.claim, self.session
         items, head = session.items_since(claim.head), session.head
         waiting = await self.store.commit(
@@ -428,7 +438,7 @@ class OpenConversation:
         )
         if waiting:
             return waiting
-        # As stores count them.
+        # Stores count tasks and rounds in the same way.
         is_new_task = any(entry_id.startswith("message:") for entry_id in taken)
         self.claim = replace(
             claim,
@@ -452,10 +462,10 @@ class OpenConversation:
         return ()
 
     async def _look_at_unresolved(self) -> None:
-        """Forget the calls of which somebody has found out meanwhile what became of them.
+        """Forget the unresolved calls that somebody has resolved in the meantime.
 
-        Those that happened are refused until the model is told: their notices still wait. They are
-        looked at last, so that none is missed which comes between the two.
+        Equals of those that happened are refused until the model is told, that is, as long as their
+        notices wait. The inbox is read last: so no call is missed that is resolved in between.
         """
         unknown = await self.store.unresolved(self.scope)
         inbox = await self.store.inbox(self.scope)
@@ -465,7 +475,9 @@ class OpenConversation:
 
 
 def _given_up_record(call: PromisedCall) -> str:
-    """The record that a call of a committed round was given up, until the commit that says so."""
+    """The name of the record that a call of a committed round was given up. It is kept until a
+    commit has the late item that says so.
+    """
     return f"call:{call.call_id}"
 
 

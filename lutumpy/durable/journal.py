@@ -188,7 +188,7 @@ class StoreJournal:
             token: The `token()` of the loop's journal.
 
         Raises:
-            ValueError: it is no token.
+            ValueError: it isn't a token.
         """
         return StoreJournal(WorkersConversation(store, token))
 
@@ -311,7 +311,7 @@ def _still_running(ticket: CallTicket, other: str) -> ExecutionResult:
 
 
 def _left_by_marker(ticket: CallTicket) -> ExecutionResult:
-    """What is known of a call that somebody has begun, and has no result."""
+    """The result of a call that somebody has begun and whose marker is all there is."""
     if ticket.late:
         return untold_promise(ticket)
     return _maybe_executed(ticket, "The process that ran")

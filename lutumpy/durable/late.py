@@ -246,13 +246,16 @@ class LateReader:
         return "once" if selector is None else selector.definition.options.effect
 
     def unresolved(self, scope: str, call: PromisedCall) -> UnresolvedCall:
-        """An open call as one of which nobody knows what it did."""
+        """An open call as an unresolved one: nobody knows whether it took effect."""
         equal_to = call.promise.equal_to or written_text(call.metadata)
         return UnresolvedCall.of(scope, call.metadata, equal_to)
 
     async def outcome(self, call: UnresolvedCall, entry: InboxEntry) -> ToolResult | None:
-        """What a row tells of a call that was given up, as hooks let the model see it; `None` if it
-        doesn't tell that: a call that was withdrawn may have taken effect all the same.
+        """What became of a call that was given up, as its late result says and hooks let the model
+        see it.
+
+        `None` where the result doesn't say that: a call that was withdrawn, or whose outcome isn't
+        known, may have taken effect all the same.
         """
         result = ToolResult.load(_mapping(entry.value["result"]), call)
         if result.status == "rejected" or getattr(result, "outcome", "") == "maybe_executed":

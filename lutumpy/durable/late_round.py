@@ -1,6 +1,17 @@
-"""A round that waits for the results that its calls have promised (`late="wait"`), and for answers
-to what their servers ask.
+"""A round that waits before it can be committed: for late results (`late="wait"`), and for answers
+to what servers ask.
+
+A run looks once, and ends where something has to be waited for. The next one, in any process, looks
+again.
 """
+
+# What becomes of a call that was promised or asks something; the first row that fits:
+#
+#   an earlier run gave it up                     the result that says so, whatever came since
+#   its late result is in the inbox               that one; the commit of the round takes the entry
+#   it asks something                             a person, or its next leg, is waited for
+#   its time is over, or no server knows it now   given up, as soon as nothing else is waited for
+#   none of these                                 its result is waited for
 
 from __future__ import annotations
 
@@ -34,16 +45,16 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldForPerson", "settle_open_calls"]
 
-# How long a call waits for its next leg whose server wants it again without asking anything.
 SECONDS_TO_NEXT_LEG = 5.0
+"""Until a call is sent again whose server asked nothing, and only wants to be called once more."""
 
 
 class HeldForPerson(Exception):
-    """Ends the loop: a person has to decide. It never leaves this package.
+    """Ends a run: something has to be waited for. It never leaves this package.
 
     Attributes:
-        waiting: What the run gives.
-        seen: The ids of the decisions that were looked at.
+        waiting: What the run gives: the outcome that says what is waited for.
+        seen: The ids of the entries of the inbox that were looked at.
     """
 
     def __init__(self, waiting: Waiting, seen: frozenset[str]) -> None:
@@ -161,7 +172,7 @@ async def _wait_for(
     """End the run: results or answers have to come."""
     data = cast("Mapping[str, JsonValue]", conversation.recorded("plan"))
     questions = [question for call in still_open.asked for question in call.questions]
-    # A call without questions waits for a moment alone (rule LR29).
+    # A call that asks without any question only has to be sent again in a moment (rule LR29).
     if any(not call.questions for call in still_open.asked):
         poll_after = min(SECONDS_TO_NEXT_LEG, poll_after or SECONDS_TO_NEXT_LEG)
     waiting = Waiting(
@@ -188,7 +199,7 @@ async def _take_late_results(
     *,
     waits: bool,
 ) -> _StillOpen:
-    """Put the late results that came in place of promises.
+    """Replace promises by the late results that came, in `results`.
 
     Records stay as they are: a result that came is in the inbox until the commit takes it. So a
     call that was given up stays that, though its result came before the commit.

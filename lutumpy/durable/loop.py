@@ -111,9 +111,9 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
         runner: Who runs calls; by default a `LocalRunner`, in this process.
         sign: Makes plans tamper-evident to holders of the key.
         verify: Keys by id. With it, a plan that is unsigned or signed with another key is refused.
-        drift: What becomes of a recorded plan that calls tools which are others now: `refuse`
-            raises `PlanError`, `reject` tells the model that the tool changed. Of a call that was
-            begun before it tells what came of it.
+        drift: What becomes of a recorded plan whose tools have changed since: `refuse` raises
+            `PlanError`, `reject` tells the model that the tool changed. Where the call was begun
+            before, the model is told what came of it.
         events: Whether steps and streamed answers are stored, for `store.events`.
         approve: As for `run_tools`; what it says is recorded before it is used.
         on_progress: As for `run_tools`.
@@ -312,7 +312,7 @@ class DurableLoop(LoopInbox, Generic[TS, C, V]):
         if self._budget_for is not None:
             budget = self._budget_for(conversation.scope)
             budget.count_session(conversation.session)
-            # The answer of the open round is no part of the session yet. A budget that all
+            # The answer of the open round isn't part of the session yet. A budget that all
             # conversations share has paid for what this process has asked, and for nothing else.
             count_taken_up = budget.count_turn
             settings = replace(settings, budget=budget)

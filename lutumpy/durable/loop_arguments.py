@@ -33,7 +33,7 @@ def check_arguments(*, sign: Any, verify: Any, drift: Any, on_progress: Any, lea
 
 
 def check_parts(store: Any, runner: Any) -> None:
-    """Raise `TypeError` for what is no store, or no runner."""
+    """Raise `TypeError` for what isn't a store, or isn't a runner."""
     if not callable(getattr(store, "claim", None)):
         raise TypeError(f"store= takes a SessionStore, not {type(store).__name__}; {UNSENT}")
     if runner is not None and not callable(getattr(runner, "run", None)):

@@ -173,7 +173,8 @@ class _Temporal:
                 make_order(ticket, self._heartbeat),
                 id=workflow_id,
                 task_queue=self._task_queue,
-                # One that has ended is found below; for what may run again, a failed one is no end.
+                # One that has ended is found below. A call that may run again isn't over when one
+                # has failed.
                 id_reuse_policy=(
                     reuse.REJECT_DUPLICATE if is_once else reuse.ALLOW_DUPLICATE_FAILED_ONLY
                 ),

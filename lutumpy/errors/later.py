@@ -1,4 +1,4 @@
-"""What a tool raises whose result comes later. It is no error: the call stays open."""
+"""What a tool raises whose result comes later. It isn't an error: the call stays open."""
 
 from __future__ import annotations
 

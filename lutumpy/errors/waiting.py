@@ -38,7 +38,7 @@ class PlanError(LutumpyError, ValueError):
     refused nothing was loaded, run or written.
 
     Attributes:
-        kind: `not_portable`: an input doesn't survive JSON. `format`: it is no dump of a plan.
+        kind: `not_portable`: an input doesn't survive JSON. `format`: it isn't a dump of a plan.
             `version`: another release wrote it. `unsigned`: it has no signature, or that of a key
             that is not known here. `tampered`: it was changed after it was written. `scope`: it
             belongs to another conversation. `position`: what came before the round is not in the

@@ -100,7 +100,7 @@ class ExecutionResult(ToolResult):
         """As `ToolResult.load`, for the dump of a result of the executor.
 
         Raises:
-            ValueError: it is no dump of one; the message says what is wrong.
+            ValueError: it isn't a dump of one; the message says what is wrong.
         """
         result = ToolResult.load(data, call)
         if not isinstance(result, ExecutionResult):

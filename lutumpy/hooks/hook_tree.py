@@ -183,7 +183,7 @@ class HookTree:
         return self._owner_of(selector)
 
     def _suggest_selector(self, value: Any) -> str:
-        """What to give in place of something that is no tool of this toolset."""
+        """What to give in place of something that isn't a tool of this toolset."""
         if isinstance(value, NestedSelectors):
             return "; give one of its tools, or register an any_tool_hook on its own registry"
         if isinstance(value, str):

@@ -211,7 +211,7 @@ def _show_progress(model: PackagedModel, shown: bool) -> Iterator[Progress | Non
         TimeRemainingColumn(),
     )
     # rich takes the sizes in the environment as they are, also 0, at which it shows nothing, and
-    # `²`, which is no number.
+    # `²`, which isn't a number.
     width = height = None
     if "COLUMNS" in os.environ or "LINES" in os.environ:
         size = shutil.get_terminal_size()

@@ -39,7 +39,7 @@ def show_progress(total: int | None = None, *, console: Console | None = None) -
     `with show_progress(500) as show:`, and for each conversation `with show.one() as each:` around
     `run_tools(..., on_progress=each)`, in as many tasks or threads as there are.
 
-    Where the output is no terminal, only the last line of each loop or batch is written.
+    Where the output isn't a terminal, only the last line of each loop or batch is written.
 
     Args:
         total: How many conversations there are; `None` for a single loop.

@@ -435,7 +435,7 @@ class McpTools(Materials):
             error: whether a `once` tool has done something is not known.
 
         Raises:
-            ValueError: It is no task of this server.
+            ValueError: It isn't a task of this server.
             McpConnectionError: The server can't be reached.
         """
         if self._tasks is None:

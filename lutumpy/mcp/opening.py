@@ -119,7 +119,7 @@ def read_server(server: Any, env: Mapping[str, str] | None) -> ServerAddress:
         env: Further environment variables of a command.
 
     Raises:
-        McpConnectionError: It is a text that is no address.
+        McpConnectionError: It is a text that isn't an address.
         TypeError: It names no server.
     """
     found: ServerAddress = read_address(server) if isinstance(server, str) else server
@@ -176,7 +176,8 @@ def _lenient(server: StdioServerParameters) -> StdioServerParameters:
 def find_error_log(errlog: TextIO | None) -> TextIO:
     """Where a started command writes its errors.
 
-    What stands in for standard error in notebooks and tests is no file that a process could write.
+    What stands in for standard error in notebooks and tests isn't a file that a process could write
+    to.
     """
     if errlog is not None:
         return errlog

@@ -4,7 +4,7 @@ person (rules LR22 to LR30).
 
 # What is hard here
 # -----------------
-# A question is no result, and who answers it may take long, or be wrong:
+# A question isn't a result, and who answers it may take long, or be wrong:
 #
 #   protocol    how a server asks                        how it is answered
 #   ----------  ---------------------------------------  ----------------------------------------

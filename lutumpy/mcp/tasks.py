@@ -55,7 +55,8 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 _log = logging.getLogger("lutumpy.mcp")
 
 _SECONDS = 5.0  # between two polls, where the server names no interval
-_SHORTEST, _LONGEST = 0.1, 3600.0  # seconds; a stranger's number is no reason to poll all the time
+# Seconds; what a stranger's server asks for is held within these.
+_SHORTEST, _LONGEST = 0.1, 3600.0
 _NOT_FOUND = -32602
 _LOST = (
     "The server knows nothing of the task any more. It may have taken effect. Do not simply repeat "
@@ -262,7 +263,7 @@ class Tasks:
             if self._on_answer is not None:
                 await hand_on(self._on_answer, call, result)
             return Polled("done", output=read_result(result, self._limits))
-        except Exception as error:  # the handler's too, as in a call that is no task
+        except Exception as error:  # the handler's too, as in a call that isn't a task
             return Polled("done", error=error)
 
     def _failure(self, state: _TaskState) -> ToolError:

@@ -13,7 +13,7 @@
 #   text/..., XML, YAML, lines of JSON, ...        a text; the document's schema where   as UTF-8
 #                                                  it describes one
 #   anything else: image/png, application/pdf ...  a text, or `{"base64": ...}`          its bytes
-#   multipart/form-data whose schema is no object  a list of files: `filename`,          a part each
+#   multipart/form-data, its schema not an object  a list of files: `filename`,          a part each
 #                                                  `content` (a text, or base64), ...
 
 from __future__ import annotations

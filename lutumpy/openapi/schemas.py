@@ -95,7 +95,7 @@ _MOST_IN_ALL = 200_000
 """Definitions of all operations together. Each operation has its own copy, so a document of some
 hundred kilobytes could ask for gigabytes."""
 _LARGE = 100_000
-"""A document of so many objects and lists may have one for each further one of them."""
+"""A larger document raises that bound: to the number of its objects and lists beyond this."""
 _COMPONENT = re.compile(r"#/components/schemas/([a-zA-Z0-9._-]+)")
 
 

@@ -4,8 +4,8 @@
 # -----------------
 # A value that has no spelling in its place is an issue of the call that wrote it. Where that is so
 # for every value that a required parameter takes, the model would be refused each time, whatever it
-# writes: such an operation is no tool. It is told by trying: the values that a schema lists, or one
-# of the kind that it asks for.
+# writes: such an operation isn't a tool. It is found out by trying: the values that a schema lists,
+# or one of the kind that it asks for.
 #
 # A schema may also take nothing at all, most often since it requires a property that it forbids.
 # That may be deep in what is required, so the parts that every value has to fit are walked.
@@ -27,9 +27,9 @@ __all__ = ["check_sendable"]
 
 _OBJECT = {"a": "a"}
 _MOST_VALUES = 100
-"""Of longer lists of values one will have a spelling."""
+"""A longer list of values isn't looked through: one of them will have a spelling."""
 _MOST_SCHEMAS = 1_000
-"""What requires more than so many schemas is taken for one that something fits."""
+"""A schema that requires more schemas than these is taken for one that some value fits."""
 
 
 def check_sendable(

@@ -9,12 +9,12 @@ and never raises, whatever JSON the message holds. A module of an API of blocks 
 
     BLOCKS: BlockPieces
 
-which says how a block is read that is no call and no result; where those are, the `WIRE` of its
-rules says. Beside either may be
+which says how a block is read that is neither a call nor a result; where those are, the `WIRE` of
+its rules says. Beside either may be
 
     read_system(system: Any, limit: int) -> list[Piece]
 
-for an API whose system text is no content as others have it, and
+for an API whose system text isn't laid out as the content of a message, and
 
     read_usage(usage: Mapping[str, Any]) -> Usage | None
 

@@ -2,7 +2,7 @@
 
 # A value is refused only where it certainly isn't of the type. What `isinstance` can't tell passes:
 # protocols, typed dictionaries, type variables, annotations that are text, elements of containers.
-# So does what type checkers take, though it is no instance: an `int` for a `float`, and a file for
+# So does what type checkers take without an instance: an `int` for a `float`, and a file for
 # `typing.TextIO`, which no file is an instance of.
 
 from __future__ import annotations

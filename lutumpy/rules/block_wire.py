@@ -66,7 +66,7 @@ class BlockWire:
             its fields.
         joins: Whether neighbouring messages of one role are one turn.
         is_answered: Whether a program answers a call; calls of the provider's own tools aren't.
-        role_of: The role of a message; empty, or a word that is no role, for none.
+        role_of: The role of a message; empty, or a word that isn't a role, where it has none.
         key_of: The spelling of a key in a block, where the API takes several.
     """
 

@@ -59,5 +59,5 @@ class ReasoningBinding:
 
 
 def write_bound(value: Any) -> bytes:
-    """A JSON value as it goes into a digest; the order of keys is no part of what is said."""
+    """A JSON value as it goes into a digest; the order of keys isn't part of what is said."""
     return json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogatepass") + b"\n"

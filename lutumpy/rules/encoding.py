@@ -124,7 +124,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _walk_leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
-    """Every key, and every value that is no container, with its path; `json` nests no deeper than
+    """Every key, and every value that isn't a container, with its path; `json` nests no deeper than
     Python recurses.
     """
     stack: list[tuple[Path, Any]] = [(path, value)]

@@ -1,6 +1,6 @@
 """How large an image is, by the first bytes of its file: PNG, GIF, WebP and JPEG.
 
-What an image is said to be doesn't matter, and nothing here raises: of bytes that are no image, or
+What an image is said to be doesn't matter. Nothing here raises: of bytes that aren't an image, or
 that are cut, the size isn't known.
 
 Sources: the formats' own descriptions (PNG: RFC 2083; GIF89a; WebP: RFC 9649; JPEG: ITU T.81).

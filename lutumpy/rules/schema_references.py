@@ -25,7 +25,7 @@ __all__ = [
     "without_definitions",
 ]
 
-# Keywords of all drafts that hold values which are no schemas, and those that hold schemas by their
+# Keywords of all drafts that hold values which aren't schemas, and those that hold schemas by their
 # names.
 PLAIN_VALUES = frozenset({"const", "enum", "default", "example", "examples"})
 NAMED_SCHEMAS = frozenset(

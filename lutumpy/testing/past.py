@@ -92,7 +92,7 @@ class PastConversation:
 
         Raises:
             CassetteError: the file can't be read.
-            TranscriptError: a request is no valid history.
+            TranscriptError: a request isn't a valid history.
         """
         from lutumpy.testing.past_files import sessions_of_cassette
 

@@ -25,7 +25,7 @@ def sessions_of_cassette(path: str | os.PathLike[str]) -> list[Session]:
 
     Raises:
         CassetteError: the file can't be read, or has no conversation.
-        TranscriptError: a request is no valid history.
+        TranscriptError: a request isn't a valid history.
     """
     found: list[tuple[str, Transcript, Api, Exchange]] = []
     for exchange in read_exchanges(Path(path)):

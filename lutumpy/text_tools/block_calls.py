@@ -2,7 +2,7 @@
 
 # A block holds one JSON value or several. Each is a call or an array of calls, or the arguments of
 # a bare name that comes before it. What can't be read reaches back to the last value that is a
-# call for sure: behind one that closed too early, `, {"a": 2}]}}` is no call of its own.
+# call for sure: behind one that closed too early, `, {"a": 2}]}}` isn't a call of its own.
 
 from __future__ import annotations
 

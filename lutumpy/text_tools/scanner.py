@@ -17,7 +17,7 @@
 #                     which the prompt may have a start tag
 #     _before_answer  at the start of an answer that may    _whole_answer, or _text
 #                     be calls without a tag
-#     _whole_answer   in such an answer, which is read at   _text, if it is no call
+#     _whole_answer   in such an answer, which is read at   _text, if it isn't a call
 #                     its end
 #     _thinking       in thinking                           _text
 #     _opening_run    in ``` or ~~~ in the text             _fence_info, or _text if nothing opens

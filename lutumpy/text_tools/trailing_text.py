@@ -51,7 +51,7 @@ def ends_key(char: str, *, attached: bool) -> bool:
 
     Args:
         char: The character.
-        attached: No white space is between the JSON and the words, so they are no sentence.
+        attached: No white space is between the JSON and the words, so they aren't a sentence.
     """
     return char in '"{}]' or (attached and char in ":=,")
 

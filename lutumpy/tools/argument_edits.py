@@ -44,7 +44,7 @@ class ArgumentRepair(NamedTuple):
         path: Where, such as `items[0].tags`.
         rule: `json_string`: a JSON text in a string was decoded, since the field takes no string.
             `by_schema`: the model wrote the value without a type, as in XML, and the schema says
-            that it is no text.
+            that it isn't a text.
     """
 
     path: str

@@ -104,7 +104,7 @@ def written_arguments(call: BaseToolCall) -> str:
 
 
 def written_text(metadata: ToolMetadata) -> str:
-    """As `written_arguments`, for a call of which nothing but its metadata is known."""
+    """As `written_arguments`, where only the metadata of a call is there."""
     written = metadata.arguments
     if metadata.is_text:
         written = json_values.encode_text({"input": written})

@@ -445,8 +445,9 @@ def _read_union(subject: _Subject, path: Path, error: Any) -> Iterator[SchemaFai
 def _meant_branches(path: Path, branches: list[list[Any]]) -> list[list[Any]]:
     """The branches of a union that a value may have been meant for.
 
-    A branch that wants another type, whose `const` or `enum` field differs, or that has a field
-    missing, was not meant as long as there is one of which that isn't true.
+    Three things speak against a branch: it wants another type, its `const` or `enum` field differs,
+    or the value lacks a field of it. Each rules branches out, unless it would rule out all that are
+    left.
     """
 
     def wants_other_type(error: Any) -> bool:

@@ -58,7 +58,7 @@ def refuse_silent_numbers(adapter: TypeAdapter[Any], value: Any, data: bytes) ->
         return
     dumped = adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
     # A number of no declared type is `null` in the dump already, and then only the plain values
-    # have it. They are no witness where a serializer is for JSON alone: it may well write `null`
+    # have it. They aren't a witness where a serializer is for JSON alone: it may well write `null`
     # itself.
     sources = [dumped] if "json" in settings else [dumped, plain]
     for source in sources:

@@ -33,7 +33,7 @@ def pattern_size(pattern: str) -> int:
             last = groups.pop()
             groups[-1] += last
         elif piece["low"] is not None:
-            # More digits than that are no number of a regular expression.
+            # More digits than that aren't a number of a regular expression.
             times = max(int(piece["low"][:9]), int((piece["high"] or "0")[:9]), 1)
             repeated = min(last * times, _LARGEST)
             groups[-1] += repeated - last

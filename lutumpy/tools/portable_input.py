@@ -36,7 +36,7 @@ _LARGER_THAN_FLOATS = re.compile("[0-9]{308}")
 
 
 class NotPortable(ValueError):
-    """An input doesn't survive JSON, or JSON is no input of its tool; the text says why."""
+    """An input doesn't survive JSON, or JSON isn't an input of its tool; the text says why."""
 
 
 class HasInput(Protocol):
@@ -114,7 +114,7 @@ def load_input(tool: CompiledTool, data: Any) -> Any:
     """The input of a tool from JSON, as it was dumped; nothing is decoded or defaulted anew.
 
     Raises:
-        NotPortable: it is no input of the tool.
+        NotPortable: it isn't an input of the tool.
     """
     if tool.is_text:
         if not isinstance(data, str):

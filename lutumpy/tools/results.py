@@ -81,7 +81,7 @@ class ToolResult:
             call: What it answers: a call, an issue, or the ticket of a call.
 
         Raises:
-            ValueError: it is no dump of a result; the message says what is wrong.
+            ValueError: it isn't a dump of a result; the message says what is wrong.
         """
         from lutumpy.tools.result_dumps import load_result
 

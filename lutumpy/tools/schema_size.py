@@ -191,7 +191,7 @@ class SchemaTargets:
         self._anchors: dict[tuple[str, str], Any] = {}
         # A `$dynamicRef` may lead to each anchor of its name.
         self._dynamic: dict[str, list[Any]] = {}
-        # By identity: schemas, and values that are none, such as that of `const`.
+        # By identity: nodes that are schemas, and nodes that are plain values, as that of `const`.
         self._schemas: set[int] = set()
         self._plain: set[int] = set()
         self.has_references: bool = False

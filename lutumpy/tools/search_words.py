@@ -8,7 +8,7 @@
 #   "conversion"). So words are compared by a stem: plurals, and the endings of English that make
 #   one word of another, are cut off, as in Porter's algorithm, of which this is a short form. Words
 #   of other letters stay as they are.
-# - A stem is no word, and needn't be one: it only has to be the same for words that belong
+# - A stem isn't a word, and needn't be one: it only has to be the same for words that belong
 #   together.
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One tool of a toolset as a value with types, and the base class of the toolsets it belongs to."""
 
 # A selector knows its toolset, and a toolset its selectors, so the two are together here. A
-# selector also recognizes calls (`matches`), and a call knows its selector: that is the one circle
-# of this folder, `selectors` and `calls`, and it is one of types alone.
+# selector also recognizes calls (`matches`), and a call knows its selector: so `selectors` and
+# `calls` name each other, for their types alone.
 #
 # The three parameters of `Selector[TS, I, O]` are what a checker needs to know of a tool: its
 # toolset, so that a tool of another one is refused; its input and its output, so that `matches` can

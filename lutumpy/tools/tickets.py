@@ -78,7 +78,7 @@ class CallTicket:
             sign: Makes it tamper-evident to holders of the key, on its way through other hands.
 
         Raises:
-            TypeError: `sign` is no signer.
+            TypeError: `sign` isn't a signer.
         """
         dumped: dict[str, JsonValue] = {name: getattr(self, name) for name in _FIELDS}
         if self.timeout == math.inf:

@@ -6,7 +6,7 @@
 #
 # Where another process runs it, the task waits, as long as somebody watches the conversation here:
 # if that process is killed, nobody but its watchers would notice. `_elsewhere` has the
-# conversations that wait so: stopping one of them is no matter of its task.
+# conversations that wait so: stopping one of them isn't a matter of its task.
 #
 # An event loop that ends cancels the tasks that it has then, and waits for these. A task that was
 # begun only then would be left in the middle, perhaps of a call. So a run that was cancelled by

@@ -1,8 +1,8 @@
 """Routes for Starlette and FastAPI: chat pages over a `DurableLoop`. Needs the extra `web`."""
 
 # A request does three things, in this order: it is authorized, what it brings is left in the store
-# (a message, decisions), and the response follows the log. The run itself is no part of the request
-# (`runs.py`), so it makes no difference which process answers, and whether the browser stays.
+# (a message, decisions), and the response follows the log. The run itself isn't part of the request
+# (`runs.py`), so it makes no difference which process answers, or whether the browser stays.
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ wrote, nothing raises.
 
 `native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
 the API itself would refuse on the way back is taken out or brought into shape here, once: empty
-text blocks, nulls that stand for "absent", fields of the SDK's own, an `input` that is no object.
+text blocks, nulls that stand for "absent", fields of the SDK's own, an `input` that isn't an
+object.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def usage_of(usage: Any) -> Usage:
             for part in iterations
             if isinstance(part, dict) and part.get("type") == "compaction"
         ]
-        # Their own iterations, of which there are none, are not looked for.
+        # A compaction has no iterations of its own, so none are looked for in it.
         counted = sum([usage_of({**part, "iterations": None}) for part in compactions], counted)
     return counted
 
@@ -152,7 +153,7 @@ class ContentReader:
         running: Ids of calls that the provider runs itself, and of which the answer holds no result
             yet.
         calls: The calls for the client among the blocks.
-        unknown_calls: What looks like one, of no known kind; `None` where nothing does.
+        unknown_calls: Blocks of no known kind that look like calls; `None` where there are none.
     """
 
     __slots__ = (
@@ -255,7 +256,7 @@ class ContentReader:
             self.unknown_calls = None
 
     def _drop_cut_end(self, *, running: bool) -> None:
-        """Leave out what an answer that broke off can't be replayed with.
+        """Leave out what keeps an answer that broke off from being sent back.
 
         "The final block in an assistant message cannot be `thinking`", and of a call of the
         provider that got no result "`web_search` tool use with id `srvtoolu_...` was found without

@@ -25,7 +25,8 @@ from lutumpy.rules.claude import version
 __all__ = ["ConverseSpelling", "without_reasoning"]
 
 _NOTHING_SAID = "(Nothing was said.)"
-"""What an answer says of which nothing is left: messages of the user's can't follow each other."""
+"""Stands for an answer that has nothing left to send: two messages of the user can't follow each
+other."""
 
 
 class ConverseSpelling:

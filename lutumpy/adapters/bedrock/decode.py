@@ -3,7 +3,7 @@
 `native` holds the content blocks as they came, so that they can go back unchanged (rule R1). What
 the API itself would refuse on the way back is taken out or brought into shape here, once: empty
 texts, nulls that stand for "absent", the `type` that answers give to calls and no request may
-repeat, an `input` that is no object.
+repeat, an `input` that isn't an object.
 """
 
 # What is hard here

@@ -1,6 +1,6 @@
 """A history of Converse as a transcript: its messages told apart, and kept as they are."""
 
-# A tool of the provider's is no call to be answered, and is with its result in the assistant's
+# A tool of the provider's isn't a call to be answered: it is with its result in the assistant's
 # message. `adapters/block_reading.py` explains how messages become turns.
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_converse(
         tools: The `tools` of the request's `toolConfig`, where they are known.
 
     Raises:
-        TranscriptError: it is no history, or a call has no result where it should be.
+        TranscriptError: it isn't a history, or a call has no result where it should be.
     """
     history = HistoryReading(API)
     entries = history.entries(_plain(messages), "messages.{}")

@@ -4,7 +4,7 @@ nothing raises.
 `native` holds the content as it came, so that it can go back unchanged (rule R1): a signature is
 valid only on the very part that it came with. What the API would refuse on the way back is taken
 out or brought into shape here, once: parts without data, nulls that stand for "absent", arguments
-that are no object, fields of another type.
+that aren't an object, fields of another type.
 """
 
 # What is hard here

@@ -65,7 +65,7 @@ def read_gemini(
         tools: The request's `tools`, where they are known.
 
     Raises:
-        TranscriptError: it is no history, or a call has no result where it should be.
+        TranscriptError: it isn't a history, or a call has no result where it should be.
     """
     history = HistoryReading(API, takes_bytes=True)
     entries = history.entries(messages, "contents[{}]")

@@ -18,7 +18,7 @@ _STANDARD = str.maketrans("-_", "+/")
 
 
 def chunk_object(chunk: Any) -> dict[str, Any]:
-    """A chunk of a stream as a dict; an empty one for anything that is no chunk (rule C8)."""
+    """A chunk of a stream as a dict; an empty one for anything that isn't a chunk (rule C8)."""
     if isinstance(chunk, Mapping):
         return event_object(chunk)
     return _with_standard_bytes(event_object(chunk))

@@ -144,7 +144,7 @@ class GeminiStreamDecoder:
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
         """Take the next chunk: an object of the SDK, a dict, or several in a list, as a stream
-        without `alt=sse` has them. What is no chunk is ignored.
+        without `alt=sse` has them. What isn't a chunk is ignored.
 
         Raises:
             AdapterError: the chunk is an error; `.partial` is what had arrived.

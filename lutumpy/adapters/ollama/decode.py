@@ -2,8 +2,8 @@
 raises.
 
 `native` holds the message as it came, so that it goes back unchanged (rule R1). Only what the API
-would refuse on the way back is brought into shape, once: nulls, a content that is no text, calls
-without a name, arguments that are no object.
+would refuse on the way back is brought into shape, once: nulls, a content that isn't a text,
+calls without a name, arguments that aren't an object.
 """
 
 # What is hard here

@@ -92,8 +92,8 @@ class OllamaStreamDecoder:
         self._started = self._ended = self._settled = False
 
     def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take the next chunk: a dict, or an object of a client's. What is no chunk is ignored, and
-        so is what comes behind the last one.
+        """Take the next chunk: a dict, or an object of a client's. Anything else is ignored, and so
+        is what comes behind the last one.
 
         Raises:
             AdapterError: the chunk is an error; `.partial` is what had arrived.

@@ -100,7 +100,7 @@ def join_neighbours(editor: Editor, problems: list[Problem]) -> None:
     for problem in problems:
         index = message_index(problem)
         before = index - 1 if index is not None else -1
-        # What is no message, or a system message, is in nobody's turn.
+        # What isn't a message, or a system message, is in nobody's turn.
         while before >= 0 and roles.get(before) not in ("user", "assistant"):
             before -= 1
         # A pass joins pairs; the next pass finds what is still in a row.

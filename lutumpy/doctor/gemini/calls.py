@@ -32,7 +32,7 @@ __all__ = [
 
 
 def mend_id(editor: Editor, problem: Problem) -> None:
-    """An id that is no text: its digits, or none."""
+    """An id that isn't a text: its digits, or none."""
     value = editor.get(problem.path)
     if value is None:
         return
@@ -62,14 +62,14 @@ def mend_names(editor: Editor, problems: list[Problem]) -> None:
 
 
 def mend_args(editor: Editor, problem: Problem) -> None:
-    """Arguments that are no object."""
+    """Arguments that aren't an object."""
     editor.put(problem.path, as_object(editor.get(problem.path)))
     reason = "The arguments are no object, which the API requires; they are put into one."
     editor.done("wrap_arguments", problem, reason)
 
 
 def mend_response(editor: Editor, problem: Problem) -> None:
-    """A response that is no object."""
+    """A response that isn't an object."""
     value = editor.get(problem.path)
     editor.put(problem.path, {} if value is None else {"output": value})
     reason = "The response is no object, which the API requires; it is put into one."

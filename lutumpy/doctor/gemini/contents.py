@@ -46,7 +46,7 @@ _RESPONSES = ("content", "output", "result")
 
 
 def mend_content(editor: Editor, problem: Problem) -> None:
-    """An entry that is no content: empty, or contents in a list inside the list."""
+    """An entry that isn't a content: empty, or contents in a list inside the list."""
     mend_entry(editor, problem, lambda entry: isinstance(entry.get("parts"), list))
 
 
@@ -89,7 +89,7 @@ def _write_system_as_user(editor: Editor, problem: Problem, content: Mapping[str
 
 
 def mend_parts(editor: Editor, problem: Problem) -> None:
-    """Parts that are no list: one part alone, a text, or something else."""
+    """Parts that aren't a list: one part alone, a text, or something else."""
     path = problem.path
     parts = editor.get(path)
     if isinstance(parts, dict):

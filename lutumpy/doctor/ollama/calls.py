@@ -53,7 +53,7 @@ def _mend_call_list(editor: Editor, problem: Problem) -> None:
 
 
 def mend_id(editor: Editor, problem: Problem) -> None:
-    """An id or a name that is no text: its text, in calls and results alike."""
+    """An id or a name that isn't a text: its text, in calls and results alike."""
     value: Any = editor.get(problem.path)
     editor.put(problem.path, value if isinstance(value, str) else as_text(value))
     reason = "The API takes ids and names as texts only; it is written as one."
@@ -68,7 +68,7 @@ def mend_name(editor: Editor, problem: Problem) -> None:
 
 
 def mend_arguments(editor: Editor, problem: Problem) -> None:
-    """Arguments that are no object: the one in their text, or one that holds it."""
+    """Arguments that aren't an object: the one in their text, or one that holds it."""
     editor.put(problem.path, as_object(editor.get(problem.path)))
     reason = (
         "The API takes arguments only as an object; a text of one is read, and what can't be read "

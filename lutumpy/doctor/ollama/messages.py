@@ -36,7 +36,7 @@ def _find_shown_role(message: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def mend_content(editor: Editor, problem: Problem) -> None:
-    """Content that is no text: parts become a text, with their images beside it."""
+    """Content that isn't a text: parts become a text, with their images beside it."""
     path = problem.path[:1]
     message = editor.get(path)
     if not isinstance(message, dict):

@@ -38,7 +38,7 @@ def key_of(value: Mapping[str, Any], name: str) -> str:
 
 def field(value: Any, name: str) -> Any:
     """What an object has under a name, in either spelling; `None` where it has nothing, and where
-    it is no object.
+    it isn't an object.
     """
     if not is_object(value):
         return None

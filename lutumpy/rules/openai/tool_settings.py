@@ -25,7 +25,7 @@ _STRICT = "it is asked for by strict="
 def _check_type(kind: str, name: str) -> str | None:
     if kind == "function":
         return "the type 'function' is what a declared tool is; leave 'type' out"
-    # What the provider runs is no call for a tool here.
+    # What the provider runs isn't a call for a tool here.
     return (
         f"calls of a tool of the type {kind!r} are not calls of a function, so {name!r} can't take "
         "them; pass it beside the tools, as extra={'tools': [...]}"

@@ -18,8 +18,8 @@ LEFT_OUT = "[left out]"
 _LATE = re.compile(LATE_HEADER)
 _MOVED = re.compile(MOVED_HEADING)
 
-# How APIs write the result of a call: what tells that an object is one or holds one, and where the
-# output is in it, with what every API takes in its place.
+# How APIs write the result of a call: how such an object is recognised, where the output is in it,
+# and what every API takes in its place.
 #
 #     {"role": "tool", "content": ...}
 #     {"type": "tool_result", "content": ...}
@@ -35,8 +35,8 @@ _MOVED = re.compile(MOVED_HEADING)
 #     what a result shows beside its text  `MOVED_HEADING`         the heading and what it shows
 #     results in text (`TextTools`)        a `ResultForm`'s start  the text and what is behind it
 #
-# Of a user's own words, those are left out as well that stand behind such blocks in one message.
-# It isn't known where what a tool gave ends there.
+# A user's own words behind such a block, in the same message, are left out as well: nothing tells
+# where the tool's output ends there.
 
 
 def without_outputs(value: Any) -> Any:

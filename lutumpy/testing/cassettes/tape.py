@@ -316,7 +316,7 @@ class Tape:
         known = self._lines.get(id(entry))
         if known is None or known[0] != self._secrets.version:
             line = self._safe_line(self._written(entry))
-            if line is None and isinstance(entry, Exchange):  # written where that was no key
+            if line is None and isinstance(entry, Exchange):  # written where that wasn't a key
                 line = self._safe_line(_masked_anew(entry, self._secrets.keys_alone()))
             known = self._lines[id(entry)] = (self._secrets.version, line)
         return known[1]

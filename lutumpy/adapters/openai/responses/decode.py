@@ -162,7 +162,7 @@ def output_of(item: Any) -> str | None:
 
 
 def is_for_client(item: Mapping[str, Any], kind: str) -> bool | None:
-    """Whether an item that is no function's or custom tool's call is for the client to run.
+    """Whether an item that isn't a function's or custom tool's call is for the client to run.
 
     Returns:
         `None` if that depends on the rest of the reply: it is, unless the reply has its output.

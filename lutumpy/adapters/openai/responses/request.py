@@ -150,8 +150,8 @@ def responses_fields(
 def encoding_for(
     host: str | None, model: str | None, facts: HostFacts | None
 ) -> tuple[Carriers, str, Callable[[], ResponsesEncoder]]:
-    """What a model takes at its host, the key that a transcript keeps its encoded form for them
-    under, and what makes one that says nothing of settings; worked out once for all requests.
+    """What a model takes at its host; the key under which a transcript keeps its encoded form for
+    that; and a function that makes an encoder without settings. Worked out once for all requests.
 
     Args:
         host: The authority of its address.

@@ -17,7 +17,8 @@
 #   ----------+---------------------------------------------+------------------------------------
 #   begun     | the item is there                           | nothing: whether it counts as a call
 #             |                                             | may depend on an item that comes later
-#   numbered  | every item before it is a call or is none   | `CallDelta`, all arguments so far
+#   numbered  | of every item before it, it is known        | `CallDelta`, all arguments so far
+#             | whether it is a call                        |
 #   complete  | the item is done, so are those before it,   | `CallDone`
 #             | and its arguments are a JSON object         |
 #   at end    | the reply is there                          | what was not reported: `_report_rest`

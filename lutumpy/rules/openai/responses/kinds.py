@@ -103,7 +103,7 @@ def waits_for_output(item: Mapping[str, Any]) -> bool:
 
 
 def calls_of_output(kind: str) -> tuple[str, ...]:
-    """The types of the calls that an output of a type can answer; none for what is no output."""
+    """The types of the calls that an output of a type can answer; none for what isn't an output."""
     known = OUTPUT_TO_CALLS.get(kind)
     if known is not None:
         return known

@@ -10,7 +10,7 @@ import email.utils
 import math
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lutumpy.adapters.sdk_unsent import (
     is_closed_client,
@@ -22,8 +22,12 @@ from lutumpy.plain.json_values import encode_text
 from lutumpy.plain.preview import shorten
 from lutumpy.plain.safe_text import safe_str
 
+if TYPE_CHECKING:
+    from lutumpy.core.items import AssistantTurn
+
 __all__ = [
     "adapter_error",
+    "early_end",
     "error_body",
     "is_connection_error",
     "is_passing_status",
@@ -52,6 +56,26 @@ _PASSING_TYPES = frozenset(
     }
 )
 _LONGEST_MESSAGE = 2000
+
+
+def early_end(
+    provider: str, what: str, request_id: str | None, partial: AssistantTurn | None
+) -> AdapterError:
+    """The error of a stream that broke off; another request may get the whole answer.
+
+    Args:
+        provider: The name of the API.
+        what: What was missing, in words.
+        request_id: The provider's id of the request, where known.
+        partial: What had arrived.
+    """
+    return AdapterError(
+        f"{provider}: {what}",
+        provider=provider,
+        retryable=True,
+        request_id=request_id,
+        partial=partial,
+    )
 
 
 def error_body(

@@ -405,6 +405,13 @@ _NAMES: dict[type[Any], str] = {
 }
 
 
+def result_content(parts: Sequence[Part]) -> str | tuple[Part, ...]:
+    """The content of a result: a text if that is all, else parts."""
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return tuple(parts) or ""
+
+
 def status_of(content: str | tuple[Part, ...], failed: bool = False) -> ResultStatus:
     """The status of a result; without a flag only a rejection is recognised, by how its text
     begins.

@@ -31,6 +31,7 @@ from lutumpy.adapters.reading import (
     file_part,
     image_part,
     left_out,
+    result_content,
     text_only,
 )
 from lutumpy.core.items import (
@@ -114,12 +115,7 @@ def _read_result(result: Mapping[str, Any], call: CallBlock) -> tuple[ResultCont
 
 def _read_content(content: Any) -> ResultContent:
     """The content of a result."""
-    if isinstance(content, str):
-        return content
-    parts = _read_parts(content)
-    if len(parts) == 1 and isinstance(parts[0], TextPart):
-        return parts[0].text
-    return tuple(parts) or ""
+    return content if isinstance(content, str) else result_content(_read_parts(content))
 
 
 def _read_parts(content: Any) -> list[Part]:

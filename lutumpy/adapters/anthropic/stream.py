@@ -49,7 +49,7 @@ from lutumpy.adapters.anthropic.decode import (
 )
 from lutumpy.adapters.anthropic.stream_blocks import BEGINNINGS, StreamedBlock, known_delta
 from lutumpy.adapters.anthropic.stream_events import read_event
-from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.provider_errors import early_end, error_body
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn, TextBlock
 from lutumpy.core.streaming import (
@@ -61,7 +61,6 @@ from lutumpy.core.streaming import (
     Started,
     TextDelta,
 )
-from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import copied, encode_text
 
 __all__ = ["MessagesStreamDecoder"]
@@ -219,13 +218,8 @@ class MessagesStreamDecoder:
         """
         if self._turn is None:
             if not self._started or not (self._ended or self._stop_reason):
-                raise AdapterError(
-                    f"{API}: the stream ended before the answer did",
-                    provider=API,
-                    retryable=True,
-                    request_id=request_id,
-                    partial=self.partial(),
-                )
+                what = "the stream ended before the answer did"
+                raise early_end(API, what, request_id, self.partial())
             self._close_blocks(self._blocks[self._read :], [])
             self._turn = self._reader.turn(
                 {**(self._message or {}), "usage": self._usage}, request_id

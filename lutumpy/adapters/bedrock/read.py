@@ -28,6 +28,7 @@ from lutumpy.adapters.reading import (
     file_part,
     image_part,
     left_out,
+    result_content,
     text_only,
 )
 from lutumpy.core.items import (
@@ -110,15 +111,8 @@ _TYPES |= {"xlsx": f"{_OFFICE}spreadsheetml.sheet"}
 
 
 def _read_result(result: Mapping[str, Any], call: CallBlock) -> tuple[ResultContent, bool]:
-    return _read_content(result.get("content")), result.get("status") == "error"
-
-
-def _read_content(content: Any) -> ResultContent:
-    """The content of a result."""
-    parts = _read_parts(content)
-    if len(parts) == 1 and isinstance(parts[0], TextPart):
-        return parts[0].text
-    return tuple(parts) or ""
+    content = result_content(_read_parts(result.get("content")))
+    return content, result.get("status") == "error"
 
 
 def _read_parts(content: Any) -> list[Part]:

@@ -33,11 +33,11 @@ from lutumpy.adapters.bedrock.blobs import with_base64
 from lutumpy.adapters.bedrock.decode import API, REASONING, BlockReader, is_cut
 from lutumpy.adapters.bedrock.errors import event_error
 from lutumpy.adapters.bedrock.stream_blocks import StreamedBlock, kind_of_delta
+from lutumpy.adapters.provider_errors import early_end
 from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
 from lutumpy.core.streaming import CallDelta, CallDone, Delta, ReasoningDelta, Started, TextDelta
-from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import copied
 
 __all__ = ["ConverseStreamDecoder"]
@@ -149,13 +149,8 @@ class ConverseStreamDecoder(ShortWayDecoder):
         if self._turn is None:
             answer = self._answer or {}
             if not isinstance(answer.get("stopReason"), str):
-                raise AdapterError(
-                    f"{API}: the stream ended before the answer did",
-                    provider=API,
-                    retryable=True,
-                    request_id=request_id,
-                    partial=self.partial(),
-                )
+                what = "the stream ended before the answer did"
+                raise early_end(API, what, request_id, self.partial())
             self._close(self._blocks[self._read :], [])
             self._turn = self._reader.turn(answer, request_id)
         return self._turn

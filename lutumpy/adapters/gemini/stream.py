@@ -37,6 +37,7 @@ from lutumpy.adapters.gemini.decode import API, PartReader, first_candidate, has
 from lutumpy.adapters.gemini.errors import response_error
 from lutumpy.adapters.gemini.partial_args import PartialArguments
 from lutumpy.adapters.gemini.sdk_objects import chunk_object
+from lutumpy.adapters.provider_errors import early_end
 from lutumpy.adapters.replies import without_nulls
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn
@@ -47,7 +48,6 @@ from lutumpy.core.streaming import (
     Started,
     TextDelta,
 )
-from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import clean_text, copied, hold_half
 from lutumpy.rules.gemini.fields import field, key_of
 
@@ -183,13 +183,8 @@ class GeminiStreamDecoder:
             AdapterError: no chunk gave a reason for the end; `.partial` is what had arrived.
         """
         if not self._ended:
-            raise AdapterError(
-                f"{API}: the stream ended before the answer did: no chunk has a finishReason",
-                provider=API,
-                retryable=True,
-                request_id=request_id,
-                partial=self.partial(),
-            )
+            what = "the stream ended before the answer did: no chunk has a finishReason"
+            raise early_end(API, what, request_id, self.partial())
         if self._turn is None:
             self._close_text([])
             self._close_call([])

@@ -11,7 +11,14 @@ from typing import Any
 
 from lutumpy.adapters.ollama.decode import API, MessageReader
 from lutumpy.adapters.read_settings import ReadTool, SettingsReader, no_changes, read_settings
-from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
+from lutumpy.adapters.reading import (
+    Entry,
+    HistoryReading,
+    image_part,
+    result_content,
+    status_of,
+    text_only,
+)
 from lutumpy.core.items import AssistantTurn, Message, Part, ResultBlock, Role, TextPart
 from lutumpy.core.tool_specs import ToolSpec
 from lutumpy.core.transcript import Transcript
@@ -101,7 +108,7 @@ def _read_turn(history: HistoryReading, entry: Entry, results: Sequence[Entry]) 
         blocks: list[ResultBlock] = []
         for call, place in zip(calls, answers.of_calls, strict=True):
             if place is not None:
-                content = _read_content(results[place].value)
+                content = result_content(_read_parts(results[place].value))
                 status = status_of(content)
                 blocks.append(ResultBlock(call.id, call.name, content, status, call.kind))
         history.turn(turn, [entry], blocks, results)
@@ -118,17 +125,6 @@ def _decode(entry: Entry, results: Iterable[Named]) -> AssistantTurn:
 def _shown(entry: Entry) -> str:
     named = result_named(entry.value)
     return f"the result {named.id or named.name or ''!r}"
-
-
-def _read_content(message: dict[str, Any]) -> str | tuple[Part, ...]:
-    """The content of a result: a text if that is all, else parts."""
-    parts = _read_parts(message)
-    if not parts:
-        return ""
-    only = parts[0]
-    if len(parts) == 1 and isinstance(only, TextPart):
-        return only.text
-    return tuple(parts)
 
 
 def _read_parts(message: dict[str, Any]) -> list[Part]:

@@ -28,12 +28,11 @@ from lutumpy.adapters.ollama.decode import (
     finish_of,
     text_of,
 )
-from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.provider_errors import early_end, error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.unknown_calls import deltas_of_waiting
 from lutumpy.core.items import AssistantTurn, CallBlock
 from lutumpy.core.streaming import CallDone, Delta, ReasoningDelta, Started, TextDelta
-from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import clean_text, copied, hold_half
 
 __all__ = ["OllamaStreamDecoder"]
@@ -129,13 +128,8 @@ class OllamaStreamDecoder:
             AdapterError: no chunk said that the answer is done; `.partial` is what had arrived.
         """
         if not self._ended:
-            raise AdapterError(
-                f"{API}: the stream ended before the answer did: no chunk is done",
-                provider=API,
-                retryable=True,
-                request_id=request_id,
-                partial=self.partial(),
-            )
+            what = "the stream ended before the answer did: no chunk is done"
+            raise early_end(API, what, request_id, self.partial())
         return decode_answer(self._reply(), request_id)
 
     def partial(self) -> AssistantTurn | None:

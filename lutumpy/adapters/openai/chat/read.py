@@ -33,6 +33,7 @@ from lutumpy.adapters.reading import (
     file_at,
     image_part,
     left_out,
+    result_content,
     status_of,
     text_only,
 )
@@ -206,16 +207,8 @@ def _without_answers(turn: AssistantTurn, calls: list[CallBlock]) -> AssistantTu
 
 
 def _read_content(content: Any) -> str | tuple[Part, ...]:
-    """The content of a result: a text if that is all, else parts."""
-    if isinstance(content, str):
-        return content
-    parts = _read_parts(content)
-    if not parts:
-        return ""
-    only = parts[0]
-    if len(parts) == 1 and isinstance(only, TextPart):
-        return only.text
-    return tuple(parts)
+    """The content of a result."""
+    return content if isinstance(content, str) else result_content(_read_parts(content))
 
 
 def _read_parts(content: Any) -> list[Part]:

@@ -34,7 +34,7 @@ from lutumpy.adapters.openai.chat.stream_calls import StreamedCalls
 from lutumpy.adapters.openai.chat.stream_content import StreamedContent
 from lutumpy.adapters.openai.merged_object import MergedObject
 from lutumpy.adapters.openai.reply_fields import filled, mapping, model_text, text
-from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.provider_errors import early_end, error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.core.items import AssistantTurn
@@ -48,7 +48,6 @@ from lutumpy.core.streaming import (
     TextDelta,
 )
 from lutumpy.core.usage import token_count
-from lutumpy.errors import AdapterError
 from lutumpy.plain.json_values import copied
 
 __all__ = ["ChatStreamDecoder"]
@@ -165,13 +164,8 @@ class ChatStreamDecoder(ShortWayDecoder):
             AdapterError: it ended before the model had stopped; `.partial` is what had arrived.
         """
         if self._finish is None and not self._counted:
-            raise AdapterError(
-                f"{API}: the stream ended before its last event",
-                provider=API,
-                retryable=True,
-                request_id=request_id,
-                partial=self.partial(),
-            )
+            what = "the stream ended before its last event"
+            raise early_end(API, what, request_id, self.partial())
         return decode_chat(self._whole_reply(), request_id)
 
     def partial(self) -> AssistantTurn | None:

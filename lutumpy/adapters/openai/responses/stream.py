@@ -45,7 +45,7 @@ from lutumpy.adapters.openai.responses.decode import (
 from lutumpy.adapters.openai.responses.encode import API
 from lutumpy.adapters.openai.responses.item_ids import ids_fit
 from lutumpy.adapters.openai.responses.stream_items import StreamedItem, StreamedItems, texts_of
-from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.provider_errors import early_end, error_body
 from lutumpy.adapters.sdk_stream import event_object
 from lutumpy.adapters.short_way import ShortWayDecoder
 from lutumpy.core.items import AssistantTurn
@@ -190,15 +190,10 @@ class ResponsesStreamDecoder(ShortWayDecoder):
             # The reply goes on without the stream, and another request would make a second one: so
             # the error is not a retryable one.
             error = pending_error(self._reply, request_id)
-        else:
-            error = AdapterError(
-                f"{API}: the stream ended before its last event",
-                provider=API,
-                retryable=True,
-                request_id=request_id,
-            )
-        error.partial = self.partial()
-        return error
+            error.partial = self.partial()
+            return error
+        what = "the stream ended before its last event"
+        return early_end(API, what, request_id, self.partial())
 
     def partial(self) -> AssistantTurn | None:
         """What has arrived so far, marked as cut; `None` when nothing has."""

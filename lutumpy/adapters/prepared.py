@@ -2,6 +2,22 @@
 (rules PB1, PB2, PB5, PB8 to PB11); the same for every API that says changes in its entries.
 """
 
+# The tools, the output format and the effort of the first request are the base: later requests send
+# them again in the same fields, so that they begin with the same bytes. `prepare` compares what the
+# request wants with what is in force:
+#
+#   the request wants                         what is done
+#   ----------------------------------------  ----------------------------------------------------
+#   the same                                  nothing
+#   anything, before there is a base          it becomes the base (`begin`)
+#   something else that an entry can say      the entry comes last, and the fields stay (`change`)
+#   something else that no entry can say      the conversation starts again, with a new base
+#   a change, right behind a paused answer    it waits for the next request, if it needs an entry
+#   a forced call of a tool the base lacks    the conversation starts again
+#
+# Each of them is noted in the record of the request. Where earlier entries become others, that is
+# done in a copy of the encoder: the transcript keeps its own.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,20 @@
 """A conversation that was claimed: what this process knows of it, and how it writes to it."""
 
+# The session in memory runs ahead of the store: a round is added to it first, and the next commit
+# writes whatever it has beyond the store. The same transaction takes entries of the inbox, so that
+# the model is told of each once:
+#
+#   entry              what becomes of it
+#   -----------------  ----------------------------------------------------------------------------
+#   message            the user's next message: a new task begins
+#   late result        a late item where its call is open; else it is dropped, and resolves its call
+#                      if that was given up
+#   notice             a message of what became of a call; behind an answer it waits for a message
+#   decision, answer   it is in the results of the open round
+#
+# A `once` call that is given up gets a record of that before the commit. So if the run ends in
+# between, the next one doesn't wait for the call again.
+
 from __future__ import annotations
 
 import logging

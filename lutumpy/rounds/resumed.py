@@ -1,5 +1,20 @@
 """A plan taken up again from a dump: checked as a whole, then loaded (rules P12 to P15)."""
 
+# A dump comes from outside: it may be old, cut off, edited, or of another conversation. Its checks
+# have this order, and the first one that fails is the `kind` of the `PlanError`:
+#
+#   format, version       it is a dump of a plan, and one that this release reads
+#   unsigned, tampered    one of the known keys has signed it, where that is asked for
+#   tampered              its digest is that of what it holds
+#   scope                 it belongs to this conversation
+#   format                its turn and its calls are whole, and belong to each other
+#   position, committed   what came before the round is in the transcript; the round isn't
+#   schema                the tools are those that were decided on, with `drift="refuse"`
+#   input                 each input fits its tool
+#
+# Only then is the answer open again. Hooks aren't asked, and arguments aren't decoded again: what
+# was decided on is what runs.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -63,7 +63,10 @@ def check_signature(dump: Mapping[str, Any], keys: Mapping[str, bytes], what: st
     """Raise `PlanError` unless one of the keys has signed the plan, or `what` it is, as it is."""
     signature = dump.get("signature")
     if not isinstance(signature, Mapping):
-        raise PlanError("unsigned", f"the {what} is not signed, and a signature is asked for")
+        raise PlanError(
+            "unsigned",
+            f"the {what} is not signed, and a signature is asked for; nothing was loaded",
+        )
     key = signature.get("key")
     secret = keys.get(key) if isinstance(key, str) else None
     if secret is None or signature.get("alg") != ALGORITHM:
@@ -71,14 +74,17 @@ def check_signature(dump: Mapping[str, Any], keys: Mapping[str, bytes], what: st
             "unsigned",
             f"the {what} is signed with the key {safe_repr(key)} and "
             f"{safe_repr(signature.get('alg'))}; known are the "
-            f"keys {', '.join(map(repr, keys)) or 'none'} with {ALGORITHM}",
+            f"keys {', '.join(map(repr, keys)) or 'none'} with {ALGORITHM}; nothing was loaded",
         )
     value = signature.get("value")
     content = {name: dump[name] for name in dump if name != "signature"}
     expected = _sign(_check_canonical(content, what), secret)
     # What else is in the signature is signed by nobody, so nothing else may.
     if len(signature) != 3 or not isinstance(value, str) or not _equal(value, expected):
-        raise PlanError("tampered", f"the {what} is not the one that the key {key!r} has signed")
+        raise PlanError(
+            "tampered",
+            f"the {what} is not the one that the key {key!r} has signed; nothing was loaded",
+        )
 
 
 def check_digest(dump: Mapping[str, Any], what: str = "plan") -> None:
@@ -87,7 +93,9 @@ def check_digest(dump: Mapping[str, Any], what: str = "plan") -> None:
     expected = _digest_of(_check_canonical(content, what))
     digest = dump.get("digest")
     if not isinstance(digest, str) or not _equal(digest, expected):
-        raise PlanError("tampered", f"the {what} was changed after it was written")
+        raise PlanError(
+            "tampered", f"the {what} was changed after it was written; nothing was loaded"
+        )
 
 
 def _digest_of(canonical: bytes) -> str:

@@ -1,5 +1,16 @@
 """What a browser sends, left in the store: messages, decisions, answers (rules W11, W14 to W16)."""
 
+# A client may send a request twice, come again after a reload, or show what nobody asks now. So
+# nothing that it says counts as the state of the conversation: that is in the store. Where it goes
+# on in the log depends on what it brought:
+#
+#   a message that nobody has taken   behind the end of the log, where its task will begin
+#   a message that was taken before   at the beginning of the task that answers it
+#   answers                           behind the event that asked, which the client has seen
+#   nothing                           behind the end of the log
+#
+# A message is refused while a person is asked something, and so is an answer to what nobody asks.
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

@@ -404,8 +404,8 @@ class EncodedSettings:
         self.pending = []
 
     def undeclared(self, settings: TurnSettings) -> list[ToolSpec]:
-        """The tools of a change that no request of this conversation has declared yet, or none
-        since it started again: they are offered from here on, each as it is defined from here on.
+        """The tools that a change offers and that no request has declared yet, or none since the
+        conversation started again; each as the change defines it.
         """
         defined = {spec.name: spec for spec in settings.defined}
         if not defined and not settings.added:
@@ -428,13 +428,15 @@ class EncodedSettings:
         self.headers.update(dict.fromkeys(carried.headers))
 
     def left_out_by(self, turn: AssistantTurn, count: int) -> list[SignedTurn]:
-        """The turns whose reasoning is in no request any more since that of the next turn left it
-        out: what might have been sent to another host or model than this isn't among them
-        otherwise (rules PB9, OR3).
+        """The turns whose reasoning leaves all later requests, since the request of the next turn
+        had left it out (rules PB9, OR3).
+
+        Where that request went to another host or model, only reasoning counts that it could have
+        held: the rest was missing there in any case, and stays for this host and model.
 
         Args:
             turn: The next turn.
-            count: How many turns before it its record says to be without.
+            count: Its record says that this many turns before it went without their reasoning.
         """
         origin, here = turn.origin, self.destination
         first = self.turns - count

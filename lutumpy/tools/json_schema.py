@@ -51,27 +51,33 @@ from lutumpy.tools.schema_work import SchemaWork
 __all__ = ["JsonSchema", "SchemaError", "SchemaFailure", "SchemaMismatch"]
 
 _MOST_CHECKS = 500_000
-"""How many checks of one value without parts a schema may cause, references followed: more is
-refused."""
+"""A schema is refused that makes more checks, references followed, of a single value without
+parts."""
 
 _MOST_CHECKS_OF_PARTS = 500_000_000
-"""The same of a value with every part that the schema knows. No value is that large, and what each
-one causes is counted before it is checked, so this is for schemas that nobody needs."""
+"""The same for a value that has every part that the schema names. No real value is that large, and
+the checks of each one are counted before it is checked: so only schemas that nobody needs are
+refused."""
 
 _MOST_WORK = 5_000_000
-"""Up to how many checks a value is validated where a schema is dangerous: some 0.1 seconds."""
+"""Where a schema is dangerous, a value that takes more checks isn't validated: it doesn't fit. So
+many take some 0.1 seconds."""
 
 _FEW_CHECKS = 20_000
-"""A schema with more of them, for one value without parts, counts as dangerous."""
+"""A schema that makes more checks of a value without parts counts as dangerous."""
 
 _LARGE_PATTERN = 500
+"""A pattern of a greater size counts as large."""
+
 _MOST_MATCHING = 20_000_000
-"""Where a pattern is larger, its size times the length of all texts is that at most: 3 seconds for
-the worst of patterns, and a hundredth of that for usual ones."""
+"""Where a schema has a large pattern, a value doesn't fit if the characters of its texts, times the
+size of the pattern, are more. So many steps take 3 seconds for the worst of patterns, and a
+hundredth of that for usual ones."""
 
 _MOST_EXPLAINED = 20_000
-"""Up to how many of them the failures of a value are listed, each at some 30 microseconds; copies
-of the value's parts count by their size, so they have 64 megabytes at most."""
+"""The failures of a value are listed only if that takes no more checks than these, at some 30
+microseconds each. Copies of the value's parts count by their size, so they have 64 megabytes at
+most."""
 
 _FEW_NAMES = 10
 """Longer lists of required names give one error, however many are missing."""
@@ -80,7 +86,7 @@ _MOST_LEVELS = 500
 """How deep schemas may be nested, references followed."""
 
 _COSTLY_WORDS = ("$ref", "$dynamicRef", "$recursiveRef", "unevaluated")
-"""Without any of them in its text the work of a schema is no more than its parts."""
+"""A schema without any of these in its text makes no more checks than it has parts."""
 
 _INSTALL = (
     "tools that are known at run time need jsonschema-rs; install it with: "

@@ -81,7 +81,10 @@ def part_problem(part: Any, *, asks_rules: bool = True) -> str | None:
 
 
 def _raw_problem(part: RawPart) -> str | None:
-    """Why its own API takes a part nowhere; one that it takes somewhere is text in other places."""
+    """Why its own API takes a part in no place; `None` where there is a place that it is taken in.
+
+    Elsewhere the text of such a part is sent.
+    """
     value = part.value
     refused = _refusal(part.api, value, "result")
     if refused is None or _refusal(part.api, value, "message") is None:

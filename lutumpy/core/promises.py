@@ -1,8 +1,8 @@
 """Calls that are answered later: the promise in place of a result, and the item that keeps it.
 
-A call of a committed turn has one result right after it, as every API wants. Of a call whose result
-comes later that is a placeholder, and the call is open. What comes later is an item of its own, a
-user message that says whose result it is; an API that knows open calls gets it in another form.
+A call of a committed turn has one result right after it, as every API wants. Where the result comes
+later, a placeholder stands there, and the call is open. The late result is an item of its own: a
+user message that says whose result it is. An API that knows open calls gets it in another form.
 
     turn    results           ...    message (late)
     call    status promised          the late result: the call isn't open any more
@@ -261,7 +261,7 @@ def detached(message: Message, arguments: str | None) -> Message:
 
 
 def without_call(open_calls: Iterable[PromisedCall], ids: Iterable[str]) -> tuple[Any, ...]:
-    """The open calls but these."""
+    """The open calls but those with these ids."""
     gone = set(ids)
     return tuple([call for call in open_calls if call.call_id not in gone])
 

@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from lutumpy.rules.anthropic import models as anthropic_models
@@ -166,63 +166,30 @@ def _check_pairing(turns: list[Turn], held: bool) -> list[Problem]:
 
 
 def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Problem]:
-    """Ids unique, calls last, and each answered at the start of the next message."""
-    found = _check_uses_last(turn)
+    """Ids unique, calls last, and each answered at the start of the next message.
+
+    Args:
+        turn: The turn with the calls.
+        after: The turn behind it.
+        earlier: The ids of earlier turns; those of this one are added.
+    """
     uses: dict[str, Path] = {}
     names: dict[str, str] = {}
+    found = _check_uses_last(turn)
     for path, block in turn.of("tool_use"):
         use_id = text(block.get("id"))
         if use_id is None:
             continue
-        names.setdefault(use_id, text(block.get("name")) or "")
-        if use_id in uses:
-            where = place_of(path)
-            message = f"{where}: `tool_use` ids must be unique"
-            tools = _name_of(block)
-            found.append(
-                Problem(
-                    "anthropic.unique_ids",
-                    where,
-                    message,
-                    "refused",
-                    call_ids=(use_id,),
-                    tools=tools,
-                )
-            )
-        elif use_id in earlier:
-            where = place_of(path)
-            message = f"{where}: the id {use_id} was used by an earlier turn"
-            tools = _name_of(block)
-            found.append(
-                Problem(
-                    "anthropic.reused_id",
-                    where,
-                    message,
-                    "discouraged",
-                    call_ids=(use_id,),
-                    tools=tools,
-                )
-            )
+        found += _check_use_id(use_id, path, block, uses, earlier)
         uses.setdefault(use_id, path)
+        names.setdefault(use_id, text(block.get("name")) or "")
     earlier.update(uses)
-    leading: list[str] = []
-    anywhere: set[str] = set()
-    blocked = False
-    for _, block in after.blocks if after is not None and after.role == "user" else ():
-        if block.get("type") != "tool_result":
-            blocked = True
-            continue
-        use_id = text(block.get("tool_use_id"))
-        if use_id is None:
-            continue
-        anywhere.add(use_id)
-        if not blocked:
-            leading.append(use_id)
+    leading, anywhere = _answered_in(after)
     in_time = set(leading)
     lacking = [use_id for use_id in uses if use_id not in in_time]
-    lost = tuple(use_id for use_id in lacking if use_id not in anywhere)
-    late = tuple(use_id for use_id in lacking if use_id in anywhere)
     if lacking:
+        lost = tuple(use_id for use_id in lacking if use_id not in anywhere)
+        late = tuple(use_id for use_id in lacking if use_id in anywhere)
         rule = "anthropic.results_after_uses" if lost else "anthropic.results_first"
         at = place_of(uses[lacking[0]][:1])
         message = (
@@ -241,6 +208,42 @@ def _check_uses(turn: Turn, after: Turn | None, earlier: set[str]) -> list[Probl
             )
         )
     return found
+
+
+def _check_use_id(
+    use_id: str,
+    path: Path,
+    block: Mapping[str, Any],
+    uses: Container[str],
+    earlier: Container[str],
+) -> list[Problem]:
+    """The problem of an id that another call of its turn has, or one of an earlier turn."""
+    if use_id not in uses and use_id not in earlier:
+        return []
+    where, ids, tools = place_of(path), (use_id,), _name_of(block)
+    if use_id in uses:
+        words = f"{where}: `tool_use` ids must be unique"
+        return [Problem("anthropic.unique_ids", where, words, "refused", call_ids=ids, tools=tools)]
+    words = f"{where}: the id {use_id} was used by an earlier turn"
+    return [Problem("anthropic.reused_id", where, words, "discouraged", call_ids=ids, tools=tools)]
+
+
+def _answered_in(after: Turn | None) -> tuple[list[str], set[str]]:
+    """The ids of the results at the start of a user's turn, in order; and of all that are in it."""
+    leading: list[str] = []
+    anywhere: set[str] = set()
+    blocked = False
+    for _, block in after.blocks if after is not None and after.role == "user" else ():
+        if block.get("type") != "tool_result":
+            blocked = True
+            continue
+        use_id = text(block.get("tool_use_id"))
+        if use_id is None:
+            continue
+        anywhere.add(use_id)
+        if not blocked:
+            leading.append(use_id)
+    return leading, anywhere
 
 
 def _name_of(block: Mapping[str, Any]) -> tuple[str, ...]:

@@ -138,12 +138,17 @@ def responses_fields(
         fields["stream"] = b"true"
     effort = record.effort if prepared is None else prepared.effort
     if effort is not None:
-        given = extra.get("reasoning") if extra else None
-        own = {"effort": effort}
-        extra = {**(extra or {}), "reasoning": {**own, **given} if given else own}
+        extra = _with_effort(effort, extra or {})
     if extra:
         add_extra(fields, extra)
     return fields
+
+
+def _with_effort(effort: str, extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The user's parameters with this effort, unless they say another one."""
+    given = extra.get("reasoning")
+    own = {"effort": effort}
+    return {**extra, "reasoning": {**own, **given} if given else own}
 
 
 @lru_cache(maxsize=256)

@@ -148,14 +148,7 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
     # with calls waits for the results that must follow it, since both are added together.
     transcript = Transcript()
     if "open_calls" in data:
-        from lutumpy.core.dump_promises import load_open_calls
-
-        try:
-            transcript._keep_open(load_open_calls(data["open_calls"]))
-        except (TranscriptError, *WRONG) as error:
-            raise TranscriptError(
-                f"the dump is invalid: open_calls: {error}; nothing was loaded"
-            ) from error
+        _restore_open_calls(transcript, data["open_calls"])
     items = data.get("items")
     if not isinstance(items, list):
         raise TranscriptError(
@@ -194,6 +187,26 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
         raise TranscriptError(
             "the last turn of the dump has calls without results; nothing was loaded"
         )
+    _restore_counts(transcript, data)
+    return transcript
+
+
+def _restore_open_calls(transcript: Transcript, data: Any) -> None:
+    """Add the open calls whose rounds aren't among the items. Raises as `load_transcript`."""
+    from lutumpy.core.dump_promises import load_open_calls
+
+    try:
+        transcript._keep_open(load_open_calls(data))
+    except (TranscriptError, *WRONG) as error:
+        raise TranscriptError(
+            f"the dump is invalid: open_calls: {error}; nothing was loaded"
+        ) from error
+
+
+def _restore_counts(transcript: Transcript, data: Mapping[str, Any]) -> None:
+    """Add what a dump says beside its items: failed calls, and which ephemerals were sent. Raises
+    as `load_transcript`.
+    """
     try:
         failures = _load_failures(expect(data.get("failures", []), list, "failures"))
         sent = expect(data.get("ephemerals_sent", 0), int, "ephemerals_sent")
@@ -207,7 +220,6 @@ def load_transcript(data: Mapping[str, Any]) -> Transcript:
             transcript.note_request(*_load_note(data["request"], len(transcript.turns())))
     except (TranscriptError, *WRONG) as error:
         raise TranscriptError(f"the dump is invalid: {error}; nothing was loaded") from error
-    return transcript
 
 
 def _load_note(data: Any, turns: int) -> tuple[str | None, NotedRequest]:

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from operator import is_
 from typing import NamedTuple, Protocol, TypeAlias
 
 from lutumpy.adapters.destination import ANYWHERE, Destination, destination_of, tell_left_out
@@ -49,7 +48,6 @@ __all__ = [
     "Carried",
     "EncodedSettings",
     "Spelling",
-    "has_tools_of",
 ]
 
 
@@ -330,7 +328,7 @@ class EncodedSettings:
         is_same = before is not None and (before.specs, before.deferred) == (offered, late)
         if self.has_read and (self.places or not is_same):
             self.bound.spoil_unknown(self.places[0] if is_same else 0)  # rule PB18
-        if offering is not None and has_tools_of(offering, self.base):
+        if offering is not None and offering.has_tools_of(self.base):
             self.base = offering
         self.declared, self.appended = [], {}
         self.effort, self.output = in_force.effort, in_force.output
@@ -496,11 +494,3 @@ class EncodedSettings:
 
     def _leave_out(self, what: str, why: str) -> None:
         self.unread.append(tell_left_out(self.destination, self.turns, what, why))
-
-
-def has_tools_of(offering: ToolOffering, base: ToolOffering) -> bool:
-    """Whether an offer sends the very tools of a base, in their order."""
-    if offering.stable_specs is not None or offering.deferred or base.deferred:
-        return False
-    one, other = offering.specs, base.specs
-    return one is other or (len(one) == len(other) and all(map(is_, one, other)))

@@ -28,7 +28,6 @@ from lutumpy.adapters.encoded_settings import (
     NOTHING_TO_SAY,
     Carried,
     EncodedSettings,
-    has_tools_of,
 )
 from lutumpy.adapters.request_record import RequestRecord
 from lutumpy.core.bound_reasoning import SignedTurn
@@ -236,7 +235,7 @@ def prepare(
             prepared.change(settings, offering)
     elif offering is not None and base is not None and not offering.deferred:
         # Where a request declares the very tools of its offering, that has their bytes already.
-        if offering.specs is not base.specs and has_tools_of(offering, base):
+        if offering.specs is not base.specs and offering.has_tools_of(base):
             state.base = base = offering
         prepared.declared = offering if offering.specs is base.specs else base
     if encoder.state.reminders:

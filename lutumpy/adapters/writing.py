@@ -10,7 +10,7 @@ from __future__ import annotations
 from lutumpy.adapters.http_model import HttpModel
 from lutumpy.adapters.http_transport import HttpTransport, StreamFormat
 from lutumpy.adapters.object_arguments import UnparsedInput, arguments_object, read_arguments
-from lutumpy.adapters.provider_errors import error_body
+from lutumpy.adapters.provider_errors import early_end, error_body
 from lutumpy.adapters.read_settings import (
     ChangeReading,
     ReadTool,
@@ -18,7 +18,14 @@ from lutumpy.adapters.read_settings import (
     no_changes,
     read_settings,
 )
-from lutumpy.adapters.reading import Entry, HistoryReading, image_part, status_of, text_only
+from lutumpy.adapters.reading import (
+    Entry,
+    HistoryReading,
+    image_part,
+    result_content,
+    status_of,
+    text_only,
+)
 from lutumpy.adapters.replies import reply_object, without_nulls
 from lutumpy.adapters.request_options import request_options
 from lutumpy.adapters.request_record import NO_REWRITES, RequestRecord
@@ -49,6 +56,7 @@ from lutumpy.core.turn_settings import SettingsInForce
 from lutumpy.core.usage import token_count
 from lutumpy.plain.json_values import (
     clean_text,
+    copied,
     decode,
     encode,
     encode_text,
@@ -81,10 +89,12 @@ __all__ = [
     "checked_offer",
     "checked_transcript",
     "clean_text",
+    "copied",
     "copy_nested_tools",
     "decode",
     "deltas_of_waiting",
     "describe",
+    "early_end",
     "encode",
     "encode_text",
     "error_body",
@@ -103,6 +113,7 @@ __all__ = [
     "refuse_tools",
     "reply_object",
     "request_options",
+    "result_content",
     "sendable",
     "settings_of",
     "shown_heading",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from operator import is_
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lutumpy.plain.json_values import encode
@@ -156,6 +157,13 @@ class ToolOffering:
             and self.stable_specs == other.stable_specs
             and self.deferred == other.deferred
         )
+
+    def has_tools_of(self, base: ToolOffering) -> bool:
+        """Whether it sends the very tools of a base, in their order."""
+        if self.stable_specs is not None or self.deferred or base.deferred:
+            return False
+        one, other = self.specs, base.specs
+        return one is other or (len(one) == len(other) and all(map(is_, one, other)))
 
     def deferring(self) -> ToolOffering:
         """The same tools for an API that loads tools on demand; this one where none is deferred."""

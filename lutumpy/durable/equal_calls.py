@@ -15,7 +15,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from lutumpy import CallTicket
-from lutumpy.durable.conversation import WorkersConversation
+from lutumpy.durable.journal_home import WorkersConversation
 
 __all__ = ["EqualCalls"]
 

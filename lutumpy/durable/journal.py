@@ -30,8 +30,8 @@ import anyio
 
 from lutumpy import CallTicket, TakenOverError, ToolResult
 from lutumpy.durable.attempts import count_try
-from lutumpy.durable.conversation import JournalHome, WorkersConversation
 from lutumpy.durable.equal_calls import EqualCalls
+from lutumpy.durable.journal_home import JournalHome, WorkersConversation
 from lutumpy.durable.late import UNKNOWN, untold_promise
 from lutumpy.durable.questions import leg_record
 from lutumpy.durable.store import SessionStore

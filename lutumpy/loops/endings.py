@@ -18,7 +18,7 @@ from lutumpy import (
 from lutumpy.loops.counts import LoopCounts
 from lutumpy.loops.result import UncommittedRoundError
 
-__all__ = ["InSession", "OpenRound"]
+__all__ = ["InSession", "OpenRound", "last_text"]
 
 logger: logging.Logger = logging.getLogger("lutumpy.loops")
 
@@ -88,3 +88,9 @@ def _commit(plan: OpenRound, session: Session, results: Sequence[ToolResult]) ->
     except Exception as error:
         plan.discard()
         raise UncommittedRoundError(plan.turn, results, str(error)) from error
+
+
+def last_text(session: Session) -> str:
+    """What the model wrote in its last turn."""
+    turns = session.turns()
+    return turns[-1].text if turns else ""

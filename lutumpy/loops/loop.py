@@ -50,6 +50,7 @@ from lutumpy.execution import ExecutionReport, ToolExecutor
 from lutumpy.hooks import BaseToolCall, ToolHooks
 from lutumpy.loops.counts import LoopCounts, failed_calls, failure_key
 from lutumpy.loops.effects import Effects, OpenRound, PendingCalls
+from lutumpy.loops.endings import last_text
 from lutumpy.loops.progress import (
     LoopEnded,
     LoopEvent,
@@ -136,11 +137,11 @@ class Loop:
             # have paid for requests that failed.
             limit = self._limit_reached()
             if limit is not None:
-                text = _last_text(self._session) if self.rounds else ""
+                text = last_text(self._session) if self.rounds else ""
                 return (yield from self._end_at_limit(text, limit))
         while True:
             if self._may_wait and not is_open and self._session.transcript.waits:
-                return (yield from self._end_at_limit(_last_text(self._session), "open"))
+                return (yield from self._end_at_limit(last_text(self._session), "open"))
             turn = yield from self._next_turn()
             number = self.rounds + 1
             if not is_open:
@@ -149,7 +150,7 @@ class Loop:
             try:
                 outcome = yield self._effects.collect(turn, number)
             except BudgetExceeded:
-                text = _last_text(self._session) if self.rounds else ""
+                text = last_text(self._session) if self.rounds else ""
                 return (yield from self._end_at_limit(text, "budget"))
             is_open = False
             if isinstance(outcome, Finished):
@@ -483,12 +484,6 @@ class Loop:
 def _name_of(function: Any) -> str:
     """How the audit of a plan names who decided."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def _last_text(session: Session) -> str:
-    """What the model wrote in its last turn."""
-    turns = session.turns()
-    return turns[-1].text if turns else ""
 
 
 def _refuse_held(plan: OpenRound) -> None:

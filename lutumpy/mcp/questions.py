@@ -239,14 +239,32 @@ class Questions:
             answer = self._handler(question)
             if hasattr(answer, "__await__"):
                 answer = await answer
+            answer = _with_whole_characters(answer)
             problem = find_misfit(question.form, answer)
             if problem is None:
                 content = answer.get("content") if answer["action"] == "accept" else None
-                # Half a character would end the connection.
                 return ElicitResult(action=answer["action"], content=json_values.clean(content))
             question = replace(question, problem=problem)
         _log.warning("%s was given no fitting answer: %s", self._server, question.problem)
         return ElicitResult(action="cancel")
+
+
+def _with_whole_characters(answer: Any) -> Any:
+    """The answer with U+FFFD in the place of half a character, which would end the connection."""
+    content = answer.get("content") if isinstance(answer, Mapping) else None
+    if not isinstance(content, Mapping):
+        return answer
+    texts = {
+        key: json_values.clean_text(value)
+        for key, value in content.items()
+        if isinstance(value, str)
+    }
+    lists = {
+        key: [json_values.clean_text(each) if isinstance(each, str) else each for each in value]
+        for key, value in content.items()
+        if isinstance(value, list)
+    }
+    return {**answer, "content": {**content, **texts, **lists}}
 
 
 def dump_answers(answers: Mapping[str, Any]) -> dict[str, Any]:

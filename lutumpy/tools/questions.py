@@ -11,7 +11,6 @@ from dataclasses import field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from lutumpy.plain.json_values import clean_text
 from lutumpy.plain.values import dataclass
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def find_misfit(form: Mapping[str, Any] | None, answer: Any) -> str | None:
     if not isinstance(content, Mapping):
         return "the form isn't filled in: content is a mapping"
     try:
-        failures = JsonSchema(form).failures({k: _as_sent(v) for k, v in content.items()})
+        failures = JsonSchema(form).failures(dict(content))
     except SchemaError as error:
         return f"the server's form can't be used: {error}"
     places = [f"{'.'.join(map(str, failure.path))}: {failure.text}" for failure in failures]
@@ -161,10 +160,3 @@ def find_misfit(form: Mapping[str, Any] | None, answer: Any) -> str | None:
         if not _can_be_sent(value)
     ]
     return "; ".join([place.removeprefix(": ") for place in places[:5]]) or None
-
-
-def _as_sent(value: Any) -> Any:
-    """The value of a field with U+FFFD in the place of half a character."""
-    if isinstance(value, str):
-        return clean_text(value)
-    return [_as_sent(each) for each in value] if isinstance(value, list) else value

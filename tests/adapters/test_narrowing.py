@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from lutumpy import NeedsTools, Session, ToolAvailability, ToolRequirement, Toolset, tool, tool_fn
 from lutumpy.adapters.gemini import Gemini
+from lutumpy.adapters.narrowing import CHOICE
 from lutumpy.adapters.ollama import OllamaChat
 from lutumpy.adapters.openai import HostFacts, OpenAIChat, facts_of
 from lutumpy.rules.gemini.limits import FOREIGN_SIGNATURE
@@ -243,3 +244,11 @@ def test_signatures_of_gemini_stay_with_model_and_host_OR3() -> None:
         back = [part for content in first.bodies[-1]["contents"] for part in content["parts"]]
         assert signed in back
     assert not first.refusals
+
+
+def test_where_the_choice_narrows_no_reasoning_is_bound_and_nothing_is_said_in_between() -> None:
+    entry = b'{"role":"assistant","content":"x"}'
+    assert CHOICE.bound_form(entry) == entry
+    assert not CHOICE.needs_record("any")
+    assert CHOICE.may_read("any")
+    assert CHOICE.withdraw(("look",)).entry == b""

@@ -70,6 +70,7 @@ NO_ENTRY = {"api": "openai_chat", "entries": [], "system": True}
         ),
         ((*TURN, "results_only"), True, "results_only is set"),
         ((*TURN, "usage", "input_tokens"), -1, "usage.input_tokens is -1"),
+        ((*TURN, "usage", "input_tokens"), 2**63, "usage.input_tokens is too large"),
         ((*TURN, "native"), {}, "native is empty"),
         ((*CALL, "position"), 1, "two calls are at one place"),
         ((*CALL, "position"), -2, "has the position -2"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from lutumpy.core.items import AssistantTurn, Message, Verbatim
-from lutumpy.core.parts import TextPart
 from lutumpy.core.settings_records import records_of
-from lutumpy.core.turn_settings import TurnSettings, in_force_after
+from lutumpy.core.turn_settings import in_force_after
 from lutumpy.core.window_settings import with_settings
+from lutumpy.models import AssistantTurn, Message, TextPart, TurnSettings, Verbatim
 
 
 def said(text: str, *settings: tuple[int, TurnSettings]) -> Message:

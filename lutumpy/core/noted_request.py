@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lutumpy.core.dump_checks import expect
 from lutumpy.core.prefix import DroppedReasoning, LeftOut, PrefixReport
 from lutumpy.core.turn_origin import TurnOrigin
 from lutumpy.errors import TranscriptError
@@ -201,21 +202,21 @@ def load_noted(data: Any, turns: int) -> tuple[str | None, NotedRequest]:
     """
     from lutumpy.core.dump_settings import load_settings
 
-    fields: dict[str, Any] = dict(_expect(data, dict, "it"))
+    fields: dict[str, Any] = dict(expect(data, dict, "it"))
     report = _load_report(fields.pop("report", {"cache": "unknown"}), turns)
     if unknown := sorted(fields.keys() - _FIELDS):
         raise TranscriptError(f"unknown fields: {', '.join(unknown)}")
     for name in ("offer", "host", "model", "prefix", "seal"):
         if name in fields:
-            _expect(fields[name], str, name)
+            expect(fields[name], str, name)
     places: dict[int | str, int] = {}
-    for place, turn in _expect(fields.get("turns", []), list, "turns"):
+    for place, turn in expect(fields.get("turns", []), list, "turns"):
         if type(place) is not int:
-            _expect(place, str, "the place of a turn")
+            expect(place, str, "the place of a turn")
         places[place] = _check_turn(turn, turns)
     settings = fields.get("settings")
     noted = NotedRequest(
-        _expect(fields.get("api"), str, "api"),
+        expect(fields.get("api"), str, "api"),
         fields.get("host"),
         fields.get("model"),
         None if settings is None else load_settings(settings),
@@ -228,14 +229,14 @@ def load_noted(data: Any, turns: int) -> tuple[str | None, NotedRequest]:
 
 
 def _load_report(data: Any, turns: int) -> PrefixReport:
-    fields = _expect(data, dict, "report")
+    fields = expect(data, dict, "report")
     if unknown := sorted(fields.keys() - _REPORT_FIELDS):
         raise TranscriptError(f"report has unknown fields: {', '.join(unknown)}")
     if fields.get("cache") not in _CACHE_WORDS:
         raise TranscriptError(f"report.cache is {fields.get('cache')!r:.100}")
-    lists = {name: _expect(found, list, name) for name, found in fields.items() if name != "cache"}
+    lists = {name: expect(found, list, name) for name, found in fields.items() if name != "cache"}
     texts = {
-        name: tuple([_expect(text, str, f"an entry of {name}") for text in lists.get(name, [])])
+        name: tuple([expect(text, str, f"an entry of {name}") for text in lists.get(name, [])])
         for name in _TEXTS
     }
     dropped: list[DroppedReasoning] = []
@@ -243,9 +244,9 @@ def _load_report(data: Any, turns: int) -> PrefixReport:
         if by not in _BY:
             raise TranscriptError(f"reasoning was dropped by {by!r:.100}")
         _check_turn(turn, turns, least=-1 if by == "provider" else 0)
-        dropped.append(DroppedReasoning(turn, _expect(reason, str, "a reason"), by))
+        dropped.append(DroppedReasoning(turn, expect(reason, str, "a reason"), by))
     left_out = [
-        LeftOut(_check_turn(turn, turns), _expect(what, str, "what"), _expect(why, str, "why"))
+        LeftOut(_check_turn(turn, turns), expect(what, str, "what"), expect(why, str, "why"))
         for turn, what, why in lists.get("left_out", [])
     ]
     unverified = tuple([_check_turn(turn, turns) for turn in lists.get("unverified", [])])
@@ -262,9 +263,3 @@ def _check_turn(turn: Any, turns: int, least: int = 0) -> int:
     if type(turn) is not int or not least <= turn < turns:
         raise TranscriptError(f"it names the turn {turn!r:.100} of {turns}")
     return turn
-
-
-def _expect(value: Any, kind: type[Any], name: str) -> Any:
-    if not isinstance(value, kind):
-        raise TranscriptError(f"{name} is {type(value).__name__}, not {kind.__name__}")
-    return value

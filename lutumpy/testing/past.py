@@ -280,7 +280,7 @@ class PastConversation:
                 plan.discard()
                 raise
             if not unknown:
-                if _is_all_open(session) and not known.deliver_late(session):
+                if session.transcript.waits and not known.deliver_late(session):
                     break
                 continue
             plan.discard()
@@ -293,14 +293,6 @@ class PastConversation:
         ]
         removed, added = _changes(before, now)
         return ForkedConversation(session, finished, tuple(missing), removed, added)
-
-
-def _is_all_open(session: Session) -> bool:
-    """Whether there is nothing to answer until a late result comes."""
-    last = session.transcript[-1]
-    if not isinstance(last, ToolResults) or not last.results:
-        return False
-    return all(result.status == "promised" for result in last.results)
 
 
 # --- the steps, with an event loop and without ----------------------------------------------------

@@ -254,17 +254,17 @@ def _with_whole_characters(answer: Any) -> Any:
     content = answer.get("content") if isinstance(answer, Mapping) else None
     if not isinstance(content, Mapping):
         return answer
-    texts = {
-        key: json_values.clean_text(value)
-        for key, value in content.items()
-        if isinstance(value, str)
-    }
-    lists = {
-        key: [json_values.clean_text(each) if isinstance(each, str) else each for each in value]
-        for key, value in content.items()
-        if isinstance(value, list)
-    }
-    return {**answer, "content": {**content, **texts, **lists}}
+    cleaned = {key: _with_whole_texts(value) for key, value in content.items()}
+    return {**answer, "content": cleaned}
+
+
+def _with_whole_texts(value: Any) -> Any:
+    """The same of a field, which holds a text or a list of texts, or something else."""
+    if isinstance(value, str):
+        return json_values.clean_text(value)
+    if isinstance(value, list):
+        return [json_values.clean_text(each) if isinstance(each, str) else each for each in value]
+    return value
 
 
 def dump_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
